@@ -82,9 +82,9 @@ impl Upstream for Stopwatch {
         let usage = Usage { input: call.body.len() as u64 / 4, output: 12, ..Usage::default() };
         let draft = AnswerDraft::text("Done; the tests pass.").with_usage(usage);
         let body = write_response(self.wire_format, &draft);
-        let unanswered = throughline_engine::UpstreamFailure::trouble(throughline_provider::Trouble::of(
-            throughline_provider::TroubleKind::Unknown,
-        ));
+        let unanswered = throughline_engine::UpstreamFailure::trouble(
+            throughline_provider::ProviderError::of(throughline_provider::ProviderErrorKind::Unknown),
+        );
         let received = decode_response(self.wire_format, body.as_bytes())
             .map(|answer| UpstreamAnswer { answer, first_content: None })
             .map_err(|_| Box::new(unanswered));

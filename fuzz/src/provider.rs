@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 use throughline_provider::{
-    AskedFor, CacheMarks, CacheTtl, Failure, MOST_MARKS, MarkLayout, Trouble, TroubleKind, Unmarked,
+    AskedFor, CacheMarks, CacheTtl, Failure, MOST_MARKS, MarkLayout, ProviderError, ProviderErrorKind, Unmarked,
     block_form, classify, count_marks, window_in_llama_props, window_in_lm_studio, window_in_models_list,
     window_in_ollama_running, window_in_ollama_show, without_marks,
 };
@@ -35,17 +35,17 @@ pub fn trouble(data: &[u8]) {
     }
 }
 
-fn check(trouble: &Trouble) {
+fn check(trouble: &ProviderError) {
     assert!(trouble.words.len() <= 700, "{} bytes of words", trouble.words.len());
     assert!(!trouble.to_string().is_empty());
     let json = serde_json::to_string(trouble).expect("trouble can be stored");
-    let again: Trouble = serde_json::from_str(&json).expect("and read back");
+    let again: ProviderError = serde_json::from_str(&json).expect("and read back");
     assert_eq!(again.kind, trouble.kind);
     match trouble.kind {
-        TroubleKind::PromptTooLong { window_tokens: Some(window), prompt_tokens: Some(prompt) } => {
+        ProviderErrorKind::PromptTooLong { window_tokens: Some(window), prompt_tokens: Some(prompt) } => {
             assert!(prompt >= window, "{trouble:?}");
         }
-        TroubleKind::OutputCapTooLarge { largest_cap_tokens: Some(0), .. } => panic!("{trouble:?}"),
+        ProviderErrorKind::OutputCapTooLarge { largest_cap_tokens: Some(0), .. } => panic!("{trouble:?}"),
         _ => {}
     }
 }

@@ -11,7 +11,7 @@ use throughline_engine::{
     Upstream, UpstreamFailure, UpstreamFuture,
 };
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup};
-use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
+use throughline_provider::{CachePolicy, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{
     CallNames, Holder, IdLength, Millis, NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store,
@@ -57,7 +57,7 @@ impl Upstream for Nobody {
         _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
-        let nobody = UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown));
+        let nobody = UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Unknown));
         Box::pin(std::future::ready(Err(Box::new(nobody))))
     }
 }

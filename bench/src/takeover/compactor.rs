@@ -17,7 +17,7 @@ use throughline_engine::{
     PieceSender, PriceSource, Snapshot, SummariserSource, SummaryRoute, SummarySetup, ThresholdOrigin,
     Trigger, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture, resolve_limits,
 };
-use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
+use throughline_provider::{CachePolicy, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{Holder, Millis, SessionId};
 use throughline_tokens::{
@@ -212,7 +212,7 @@ impl Upstream for Played {
         let json = write_response(WireFormat::Chat, &draft);
         let answer = decode_response(WireFormat::Chat, json.as_bytes()).ok().filter(|_| is_first);
         let received = answer.map(|answer| UpstreamAnswer { answer, first_content: None });
-        let refused = || Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Overload)));
+        let refused = || Box::new(UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Overload)));
         Box::pin(std::future::ready(received.ok_or_else(refused)))
     }
 }

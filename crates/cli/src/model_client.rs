@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 use std::num::NonZeroU32;
 
 use throughline_provider::{
-    Client, ClientOptions, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel, RetryLimits,
-    TimeLimits, Trouble, advice_on_list,
+    Client, ClientOptions, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel, ProviderError,
+    RetryLimits, TimeLimits, advice_on_list,
 };
 use throughline_tokens::Catalogue;
 
@@ -88,7 +88,7 @@ pub(crate) fn not_configured(error: &EndpointError) -> CliError {
 }
 
 /// An endpoint that did not say what models it has.
-pub(crate) fn refused(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> CliError {
+pub(crate) fn refused(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> CliError {
     let failure = CliError::new(Exit::Unanswered, endpoint_problem(trouble, endpoint, model));
     let address = endpoint.base.as_str();
     match trouble.words.as_str() {
@@ -98,8 +98,8 @@ pub(crate) fn refused(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Cl
 }
 
 /// What is wrong with an endpoint, and what mends it.
-pub(crate) fn endpoint_problem(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> String {
-    let bare = Trouble { words: String::new(), ..trouble.clone() };
+pub(crate) fn endpoint_problem(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> String {
+    let bare = ProviderError { words: String::new(), ..trouble.clone() };
     match advice_on_list(trouble, endpoint, model) {
         Some(advice) => format!("{bare}: {advice}"),
         None => format!("{bare}, by {}", endpoint.base.as_str()),

@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use crate::datum::Datum;
 use crate::keys::{self, Found};
-use crate::kind::{Form, Kind, Raw};
+use crate::kind::{Raw, ValueForm, ValueKind};
 use crate::placement::{self, Change, Obstacle};
-use crate::problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, show_key};
+use crate::problem::{
+    ConfigError, ConfigErrorKind, ConfigErrors, ValueOrigin, Warning, WarningKind, show_key,
+};
 use crate::render;
 use crate::schema::join;
 use crate::yaml::{self, Data, Document, NodeId, Style, YamlNode};
@@ -38,7 +40,7 @@ pub struct Edit {
 
 /// What a change must come to.
 enum Goal<'a> {
-    Value(&'a Datum, Kind),
+    Value(&'a Datum, ValueKind),
     Gone,
 }
 
@@ -57,7 +59,7 @@ impl Editor {
             && !root.is_null()
             && !matches!(root.data, Data::Mapping { .. })
         {
-            let origin = Origin::File { name: Arc::clone(&name), line: Some(root.line) };
+            let origin = ValueOrigin::File { name: Arc::clone(&name), line: Some(root.line) };
             let kind = ConfigErrorKind::NotAMapping { found: root.describe().to_owned() };
             return Err(ConfigError::new(origin, kind).into());
         }
@@ -123,7 +125,7 @@ impl Editor {
         match keys::renamed(key) {
             Some(new) => {
                 let kind = WarningKind::OldName { old: key.to_owned(), new: new.clone() };
-                let origin = Origin::File { name: Arc::clone(&self.name), line: None };
+                let origin = ValueOrigin::File { name: Arc::clone(&self.name), line: None };
                 (new, vec![Warning { origin, kind }])
             }
             None => (key.to_owned(), Vec::new()),
@@ -182,7 +184,7 @@ impl Editor {
             Obstacle::Style => (None, "it is written in an unusual way"),
         };
         let kind = ConfigErrorKind::CannotEdit { key: show_key(key), reason: reason.to_owned() };
-        ConfigError::new(Origin::File { name: Arc::clone(&self.name), line }, kind).into()
+        ConfigError::new(ValueOrigin::File { name: Arc::clone(&self.name), line }, kind).into()
     }
 }
 
@@ -191,22 +193,22 @@ fn bare(kind: ConfigErrorKind) -> ConfigErrors {
 }
 
 /// Text that names a variable is only known when it is read, so it is checked as text.
-fn checked_as(kind: Kind, text: &str) -> Kind {
+fn checked_as(kind: ValueKind, text: &str) -> ValueKind {
     match kind.form {
-        Form::Name | Form::Address | Form::Variable if text.contains("${") => {
-            Kind { form: Form::Text, ..kind }
+        ValueForm::Name | ValueForm::Address | ValueForm::Variable if text.contains("${") => {
+            ValueKind { form: ValueForm::Text, ..kind }
         }
         _ => kind,
     }
 }
 
-fn check(key: &str, kind: Kind, value: &str) -> Result<Datum, ConfigErrors> {
+fn check(key: &str, kind: ValueKind, value: &str) -> Result<Datum, ConfigErrors> {
     checked_as(kind, value)
         .read(Raw::typed(value))
         .map_err(|mismatch| bare(ConfigErrorKind::bad_value(key, mismatch)))
 }
 
-fn read(node: &YamlNode, kind: Kind) -> Option<Datum> {
+fn read(node: &YamlNode, kind: ValueKind) -> Option<Datum> {
     let Data::Scalar { text, style } = &node.data else { return None };
     let raw = Raw { text, is_null: node.is_null(), is_quoted: *style != Style::Plain };
     checked_as(kind, text).read(raw).ok()

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Loader, Origin};
+use crate::{Loader, ValueOrigin};
 
 fn set(file: &str, key: &str, value: &str) -> String {
     Editor::new("config.yaml", file.as_bytes()).unwrap().set(key, value).unwrap().text
@@ -419,7 +419,7 @@ proptest! {
                 prop_assert_eq!(of(after), of(&expected));
             }
             let origin = after.values.iter().find(|found| found.key == key).map(|found| found.origin.clone());
-            let is_from_file = matches!(origin, Some(Origin::File { .. }));
+            let is_from_file = matches!(origin, Some(ValueOrigin::File { .. }));
             prop_assert!(is_from_file);
             for found in before.values.iter().filter(|found| found.key != key && found.key != "compression.models") {
                 let same = after.values.iter().find(|other| other.key == found.key).map(|other| other.datum.clone());
@@ -447,7 +447,7 @@ proptest! {
         let again = Editor::new("f", gone.text.as_bytes()).unwrap().unset(key).unwrap();
         prop_assert!(!again.is_changed);
         if let Ok(loaded) = Loader::new().file("f", gone.text).load() {
-            let is_default = loaded.values.iter().filter(|found| found.key == key).all(|found| found.origin == Origin::Default);
+            let is_default = loaded.values.iter().filter(|found| found.key == key).all(|found| found.origin == ValueOrigin::Default);
             prop_assert!(is_default);
         }
     }

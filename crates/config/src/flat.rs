@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin};
+use crate::problem::{ConfigError, ConfigErrorKind, ConfigErrors, ValueOrigin};
 use crate::yaml::{self, Data, Document, YamlNode};
 
 /// A name in a flat file.
@@ -38,7 +38,7 @@ pub fn read_flat(name: &str, bytes: &[u8]) -> Result<Vec<FlatEntry>, ConfigError
     let document = yaml::parse(text).map_err(refused)?;
     let Some(root) = document.root().filter(|root| !root.is_null()) else { return Ok(Vec::new()) };
     let Data::Mapping { entries, .. } = &root.data else {
-        let origin = Origin::File { name: Arc::clone(&name), line: Some(root.line) };
+        let origin = ValueOrigin::File { name: Arc::clone(&name), line: Some(root.line) };
         return Err(ConfigError::new(
             origin,
             ConfigErrorKind::NotAMapping { found: root.describe().to_owned() },

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::kind::Kind;
+use crate::kind::ValueKind;
 use crate::problem::{ConfigErrorKind, show_key};
-use crate::schema::{Member, Section, Shape, join};
+use crate::schema::{KeyShape, SchemaMember, SchemaSection, join};
 use crate::settings::Settings;
 
 /// What every variable of ours starts with.
@@ -58,7 +58,7 @@ const NOT_USED_HERE: [&str; 24] = [
     "tool_output.max_line_length",
 ];
 
-static MEMBERS: LazyLock<Vec<Member>> = LazyLock::new(Settings::members);
+static MEMBERS: LazyLock<Vec<SchemaMember>> = LazyLock::new(Settings::members);
 static LEAVES: LazyLock<Vec<Leaf>> = LazyLock::new(|| {
     let mut leaves = Vec::new();
     collect_leaves("", &MEMBERS, &mut leaves);
@@ -74,12 +74,12 @@ pub(crate) struct Leaf {
 
 #[derive(Debug, Clone)]
 pub(crate) enum LeafShape {
-    Value(Kind),
-    Entries(&'static [Member]),
+    Value(ValueKind),
+    Entries(&'static [SchemaMember]),
 }
 
 /// The top-level sections.
-pub(crate) fn members() -> &'static [Member] {
+pub(crate) fn members() -> &'static [SchemaMember] {
     &MEMBERS
 }
 
@@ -88,13 +88,13 @@ pub(crate) fn leaves() -> &'static [Leaf] {
     &LEAVES
 }
 
-fn collect_leaves(path: &str, members: &'static [Member], leaves: &mut Vec<Leaf>) {
+fn collect_leaves(path: &str, members: &'static [SchemaMember], leaves: &mut Vec<Leaf>) {
     for member in members {
         let key = join(path, member.name);
         match &member.shape {
-            Shape::Leaf(kind) => leaves.push(Leaf { key, shape: LeafShape::Value(*kind) }),
-            Shape::Entries(members) => leaves.push(Leaf { key, shape: LeafShape::Entries(members) }),
-            Shape::Section(members) => collect_leaves(&key, members, leaves),
+            KeyShape::Leaf(kind) => leaves.push(Leaf { key, shape: LeafShape::Value(*kind) }),
+            KeyShape::Entries(members) => leaves.push(Leaf { key, shape: LeafShape::Entries(members) }),
+            KeyShape::Section(members) => collect_leaves(&key, members, leaves),
         }
     }
 }
@@ -103,11 +103,11 @@ fn collect_leaves(path: &str, members: &'static [Member], leaves: &mut Vec<Leaf>
 #[derive(Debug, Clone)]
 pub(crate) enum Found {
     /// One setting: its key as a path, and what it may be.
-    Value { path: Vec<String>, kind: Kind },
+    Value { path: Vec<String>, kind: ValueKind },
     /// An entry of a table, or a table: its path and the members of its entries.
-    Entries { path: Vec<String>, members: &'static [Member] },
+    Entries { path: Vec<String>, members: &'static [SchemaMember] },
     /// One entry of a table.
-    Entry { path: Vec<String>, members: &'static [Member] },
+    Entry { path: Vec<String>, members: &'static [SchemaMember] },
     /// A section and the keys in it.
     Section { keys: Vec<String> },
 }
@@ -135,7 +135,7 @@ pub(crate) fn find(key: &str) -> Option<Found> {
                 if let Some((name, member)) = rest.rsplit_once('.')
                     && !name.is_empty()
                     && let Some(member) = members.iter().find(|known| known.name == member)
-                    && let Shape::Leaf(kind) = member.shape
+                    && let KeyShape::Leaf(kind) = member.shape
                 {
                     path.extend([name.to_owned(), member.name.to_owned()]);
                     return Some(Found::Value { path, kind });
@@ -216,7 +216,7 @@ pub(crate) fn unknown(key: &str) -> ConfigErrorKind {
 }
 
 /// The member most like a misspelt one in its own section.
-pub(crate) fn nearest_member(path: &str, word: &str, members: &[Member]) -> Option<String> {
+pub(crate) fn nearest_member(path: &str, word: &str, members: &[SchemaMember]) -> Option<String> {
     const MAX_COMPARED_CHARS: usize = 120;
     if word.chars().count() > MAX_COMPARED_CHARS {
         return None;

@@ -100,7 +100,7 @@ fn entries_hold_only_values_that_may_be_missing() {
     for leaf in leaves() {
         let LeafShape::Entries(members) = leaf.shape else { continue };
         for member in members {
-            let Shape::Leaf(kind) = member.shape else {
+            let KeyShape::Leaf(kind) = member.shape else {
                 panic!("{}.{} is not a value", leaf.key, member.name)
             };
             assert!(kind.optional || kind.is_textual(), "{}.{} needs a value", leaf.key, member.name);

@@ -15,15 +15,15 @@ pub(crate) const MAX_TEXT_BYTES: usize = 4 * MAX_TEXT_CHARS;
 
 /// What a value may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Kind {
-    pub(crate) form: Form,
+pub(crate) struct ValueKind {
+    pub(crate) form: ValueForm,
     /// Whether null is a value too.
     pub(crate) optional: bool,
 }
 
 /// The form of a value that is there.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum ValueForm {
     Switch,
     Whole {
         min: u64,
@@ -77,10 +77,13 @@ pub(crate) struct Mismatch {
     pub(crate) hint: Option<String>,
 }
 
-impl Kind {
+impl ValueKind {
     /// Whether a file may take the value from the environment with `${NAME}`.
     pub(crate) fn is_textual(self) -> bool {
-        matches!(self.form, Form::Text | Form::Name | Form::Address | Form::Variable | Form::Secret)
+        matches!(
+            self.form,
+            ValueForm::Text | ValueForm::Name | ValueForm::Address | ValueForm::Variable | ValueForm::Secret
+        )
     }
 
     /// Reads a text as this kind.
@@ -89,34 +92,38 @@ impl Kind {
         if raw.is_null {
             return match self.form {
                 _ if self.optional => Ok(Datum::Absent),
-                Form::Text | Form::Address | Form::Variable => Ok(Datum::Text(String::new())),
-                Form::Secret => Ok(Datum::Secret(Secret::default())),
+                ValueForm::Text | ValueForm::Address | ValueForm::Variable => Ok(Datum::Text(String::new())),
+                ValueForm::Secret => Ok(Datum::Secret(Secret::default())),
                 _ => Err(self.mismatch("empty".to_owned(), self.to_string())),
             };
         }
         let read = match self.form {
-            Form::Switch => read_switch(word).map(Datum::Switch),
-            Form::Whole { min, max } => return self.read_whole(raw, min, max),
-            Form::Number { min, max } | Form::Seconds { min, max } => return self.read_number(raw, min, max),
-            Form::Choice(words) => {
+            ValueForm::Switch => read_switch(word).map(Datum::Switch),
+            ValueForm::Whole { min, max } => return self.read_whole(raw, min, max),
+            ValueForm::Number { min, max } | ValueForm::Seconds { min, max } => {
+                return self.read_number(raw, min, max);
+            }
+            ValueForm::Choice(words) => {
                 words.iter().find(|known| **known == word).map(|known| Datum::Text((*known).to_owned()))
             }
-            Form::Text => one_line(word).map(Datum::Text),
-            Form::Secret => one_line(word).map(|text| Datum::Secret(Secret::new(text))),
-            Form::Name => one_line(word).filter(|text| is_name(text)).map(Datum::Text),
-            Form::Address => {
+            ValueForm::Text => one_line(word).map(Datum::Text),
+            ValueForm::Secret => one_line(word).map(|text| Datum::Secret(Secret::new(text))),
+            ValueForm::Name => one_line(word).filter(|text| is_name(text)).map(Datum::Text),
+            ValueForm::Address => {
                 one_line(word).filter(|text| text.is_empty() || is_address(text)).map(Datum::Text)
             }
-            Form::Variable => {
+            ValueForm::Variable => {
                 one_line(word).filter(|text| text.is_empty() || is_variable(text)).map(Datum::Text)
             }
         };
         read.ok_or_else(|| {
             let allowed = match self.form {
-                Form::Text | Form::Secret => format!("one line of at most {MAX_TEXT_CHARS} characters"),
+                ValueForm::Text | ValueForm::Secret => {
+                    format!("one line of at most {MAX_TEXT_CHARS} characters")
+                }
                 _ => self.to_string(),
             };
-            let hint = (self.form == Form::Variable)
+            let hint = (self.form == ValueForm::Variable)
                 .then(|| "the key itself belongs into the environment".to_owned());
             Mismatch { hint, ..self.mismatch(self.show(raw), allowed) }
         })
@@ -165,7 +172,7 @@ impl Kind {
 
     /// A value as it may be shown in a message: short, on one line, nothing secret.
     pub(crate) fn show(self, raw: Raw<'_>) -> String {
-        if matches!(self.form, Form::Secret | Form::Variable) {
+        if matches!(self.form, ValueForm::Secret | ValueForm::Variable) {
             return "set to something else (not shown)".to_owned();
         }
         show_scalar(&without_password(raw.text), raw.is_quoted)
@@ -194,22 +201,22 @@ fn percent_hint(number: f64, min: f64, max: f64) -> Option<String> {
 }
 
 /// What the kind allows, as it stands in messages and in the default file.
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.form {
-            Form::Switch => f.write_str("true or false"),
-            Form::Whole { min, max } => write!(f, "a whole number between {min} and {max}"),
-            Form::Number { min, max } => write!(f, "a number between {min} and {max}"),
-            Form::Seconds { min, max } => write!(f, "a number of seconds between {min} and {max}"),
-            Form::Choice(words) => match words.split_last() {
+            ValueForm::Switch => f.write_str("true or false"),
+            ValueForm::Whole { min, max } => write!(f, "a whole number between {min} and {max}"),
+            ValueForm::Number { min, max } => write!(f, "a number between {min} and {max}"),
+            ValueForm::Seconds { min, max } => write!(f, "a number of seconds between {min} and {max}"),
+            ValueForm::Choice(words) => match words.split_last() {
                 Some((last, [])) => f.write_str(last),
                 Some((last, others)) => write!(f, "{} or {last}", others.join(", ")),
                 None => Ok(()),
             },
-            Form::Text | Form::Secret => f.write_str("text"),
-            Form::Name => f.write_str("a name of letters, digits, '-', '_' and '.'"),
-            Form::Address => f.write_str("an http:// or https:// address, or empty"),
-            Form::Variable => f.write_str("the name of a variable, or empty"),
+            ValueForm::Text | ValueForm::Secret => f.write_str("text"),
+            ValueForm::Name => f.write_str("a name of letters, digits, '-', '_' and '.'"),
+            ValueForm::Address => f.write_str("an http:// or https:// address, or empty"),
+            ValueForm::Variable => f.write_str("the name of a variable, or empty"),
         }?;
         f.write_str(self.or_null())
     }

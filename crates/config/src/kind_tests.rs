@@ -2,30 +2,30 @@
 
 use super::*;
 
-fn read(form: Form, text: &str) -> Result<Datum, Mismatch> {
-    Kind { form, optional: false }.read(Raw::typed(text))
+fn read(form: ValueForm, text: &str) -> Result<Datum, Mismatch> {
+    ValueKind { form, optional: false }.read(Raw::typed(text))
 }
 
-fn refusal(form: Form, text: &str) -> String {
+fn refusal(form: ValueForm, text: &str) -> String {
     let Mismatch { shown, allowed, hint } = read(form, text).unwrap_err();
     format!("is {shown}, but must be {allowed}{}", hint.map(|hint| format!("; {hint}")).unwrap_or_default())
 }
 
-const RATIO: Form = Form::Number { min: 0.05, max: 0.95 };
-const COUNT: Form = Form::Whole { min: 0, max: 10_000 };
+const RATIO: ValueForm = ValueForm::Number { min: 0.05, max: 0.95 };
+const COUNT: ValueForm = ValueForm::Whole { min: 0, max: 10_000 };
 
 #[test]
 fn switches_take_the_words_people_write_and_nothing_else() {
     for on in ["true", "True", "TRUE", "yes", "on", "1", " yes "] {
-        assert_eq!(read(Form::Switch, on), Ok(Datum::Switch(true)), "{on}");
+        assert_eq!(read(ValueForm::Switch, on), Ok(Datum::Switch(true)), "{on}");
     }
     for off in ["false", "No", "off", "0"] {
-        assert_eq!(read(Form::Switch, off), Ok(Datum::Switch(false)), "{off}");
+        assert_eq!(read(ValueForm::Switch, off), Ok(Datum::Switch(false)), "{off}");
     }
     for neither in ["", "maybe", "2", "tru", "enabled", "null"] {
-        assert!(read(Form::Switch, neither).is_err(), "{neither}");
+        assert!(read(ValueForm::Switch, neither).is_err(), "{neither}");
     }
-    assert_eq!(refusal(Form::Switch, "maybe"), "is \"maybe\", but must be true or false");
+    assert_eq!(refusal(ValueForm::Switch, "maybe"), "is \"maybe\", but must be true or false");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn whole_numbers_may_be_grouped_but_not_broken() {
     assert_eq!(refusal(COUNT, "20.5"), "is 20.5, but must be a whole number between 0 and 10000");
     assert_eq!(refusal(COUNT, "20k"), "is \"20k\", but must be between 0 and 10000");
     assert!(read(COUNT, "k").is_err() && read(COUNT, "2kk").is_err() && read(COUNT, "2 k").is_err());
-    let tokens = Form::Whole { min: 1, max: 100_000_000 };
+    let tokens = ValueForm::Whole { min: 1, max: 100_000_000 };
     assert_eq!(read(tokens, "1.05m"), Ok(Datum::Whole(1_050_000)));
     assert!(read(tokens, "1.00000001m").is_err());
     assert_eq!(refusal(COUNT, "-1"), "is -1, but must be between 0 and 10000");
@@ -82,7 +82,7 @@ fn whole_numbers_may_be_grouped_but_not_broken() {
 
 #[test]
 fn an_optional_value_may_be_null_and_says_so() {
-    let kind = Kind { form: COUNT, optional: true };
+    let kind = ValueKind { form: COUNT, optional: true };
     assert_eq!(kind.read(Raw::typed("null")), Ok(Datum::Absent));
     assert_eq!(kind.read(Raw::typed("")), Ok(Datum::Absent));
     assert_eq!(kind.read(Raw::typed("70000")).unwrap_err().allowed, "between 0 and 10000, or null");
@@ -91,7 +91,7 @@ fn an_optional_value_may_be_null_and_says_so() {
 
 #[test]
 fn a_choice_names_its_words() {
-    let ttl = Form::Choice(&["5m", "1h"]);
+    let ttl = ValueForm::Choice(&["5m", "1h"]);
     assert_eq!(read(ttl, "1h"), Ok(Datum::Text("1h".to_owned())));
     assert_eq!(refusal(ttl, "2h"), "is \"2h\", but must be 5m or 1h");
 }
@@ -99,33 +99,33 @@ fn a_choice_names_its_words() {
 #[test]
 fn addresses_need_a_scheme_and_a_host() {
     for good in ["", "http://localhost:8089/v1", "https://example.com"] {
-        assert_eq!(read(Form::Address, good), Ok(Datum::Text(good.to_owned())));
+        assert_eq!(read(ValueForm::Address, good), Ok(Datum::Text(good.to_owned())));
     }
     for bad in ["localhost:8089", "ftp://example.com", "https://", "http:///v1", "https://a b"] {
-        assert!(read(Form::Address, bad).is_err(), "{bad}");
+        assert!(read(ValueForm::Address, bad).is_err(), "{bad}");
     }
     assert_eq!(
-        refusal(Form::Address, "ftp://me:hunter2@example.com/x"),
+        refusal(ValueForm::Address, "ftp://me:hunter2@example.com/x"),
         "is \"ftp://me:****@example.com/x\", but must be an http:// or https:// address, or empty"
     );
 }
 
 #[test]
 fn names_and_variables_have_a_shape() {
-    assert!(read(Form::Name, "lcm-2.x_1").is_ok());
+    assert!(read(ValueForm::Name, "lcm-2.x_1").is_ok());
     for bad in ["", "two words", "../up", "ümlaut"] {
-        assert!(read(Form::Name, bad).is_err(), "{bad}");
+        assert!(read(ValueForm::Name, bad).is_err(), "{bad}");
     }
-    assert!(read(Form::Variable, "OPENAI_API_KEY").is_ok());
-    assert!(read(Form::Variable, "2_KEYS").is_err());
+    assert!(read(ValueForm::Variable, "OPENAI_API_KEY").is_ok());
+    assert!(read(ValueForm::Variable, "2_KEYS").is_err());
 }
 
 #[test]
 fn secrets_never_stand_in_a_message() {
     let pasted = "sk-live-0123456789abcdef";
-    assert!(!refusal(Form::Variable, pasted).contains("0123"));
-    assert!(!refusal(Form::Secret, &format!("{pasted}\u{7}")).contains("0123"));
-    let secret = read(Form::Secret, pasted).unwrap();
+    assert!(!refusal(ValueForm::Variable, pasted).contains("0123"));
+    assert!(!refusal(ValueForm::Secret, &format!("{pasted}\u{7}")).contains("0123"));
+    let secret = read(ValueForm::Secret, pasted).unwrap();
     assert_eq!(secret.to_string(), "****cdef");
     assert_eq!(format!("{secret:?}"), "Secret(Secret(****cdef))");
     assert_eq!(Secret::new("short").to_string(), "****");
@@ -133,15 +133,15 @@ fn secrets_never_stand_in_a_message() {
 
 #[test]
 fn shown_values_stay_short_and_on_one_line() {
-    let shown = read(Form::Switch, &format!("a\nb{}", "x".repeat(500))).unwrap_err().shown;
+    let shown = read(ValueForm::Switch, &format!("a\nb{}", "x".repeat(500))).unwrap_err().shown;
     assert!(shown.starts_with("\"a\\nbxxx") && shown.ends_with("…\""), "{shown}");
     assert!(shown.chars().count() < 70);
 }
 
 #[test]
 fn text_is_one_line_of_bounded_length() {
-    assert_eq!(read(Form::Text, " gpt-5 "), Ok(Datum::Text("gpt-5".to_owned())));
-    assert!(read(Form::Text, "a\nb").is_err());
-    assert!(read(Form::Text, &"x".repeat(MAX_TEXT_CHARS)).is_ok());
-    assert!(read(Form::Text, &"x".repeat(MAX_TEXT_CHARS + 1)).is_err());
+    assert_eq!(read(ValueForm::Text, " gpt-5 "), Ok(Datum::Text("gpt-5".to_owned())));
+    assert!(read(ValueForm::Text, "a\nb").is_err());
+    assert!(read(ValueForm::Text, &"x".repeat(MAX_TEXT_CHARS)).is_ok());
+    assert!(read(ValueForm::Text, &"x".repeat(MAX_TEXT_CHARS + 1)).is_err());
 }

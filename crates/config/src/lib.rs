@@ -23,13 +23,12 @@ mod yaml;
 pub use datum::{Datum, Secret};
 pub use edit::{Edit, Editor};
 pub use flat::{FlatEntry, FlatValue, read_flat};
-pub use loader::{Loaded, Loader, Value};
-pub use problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, warning_lines};
+pub use loader::{Loaded, Loader, SettingValue};
+pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning, warning_lines};
 pub use reference::{default_file, describe};
 pub use settings::{
-    AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, EngineFallback, GatewaySettings,
-    GatewayUpstream, LcmSettings, LogForm, ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings,
-    SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
+    CacheTtl, CompressionSettings, EngineFallback, GatewayUpstream, LcmSettings, LogForm, Settings,
+    WireChoice, model_fits,
 };
 pub use window_setting::{WindowScope, WindowSetting};
 pub use yaml::MAX_FILE_BYTES;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use crate::datum::Datum;
 use crate::keys::{self, Found, LeafShape};
 use crate::kind::Raw;
-use crate::problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, show_key};
+use crate::problem::{
+    ConfigError, ConfigErrorKind, ConfigErrors, ValueOrigin, Warning, WarningKind, show_key,
+};
 use crate::reference;
-use crate::schema::{Section, Values, join};
+use crate::schema::{SchemaSection, Values, join};
 use crate::settings::Settings;
-use crate::walk::{Assignment, Layer, Source, walk_file, walk_table};
+use crate::walk::{Layer, SettingAssignment, TextSource, walk_file, walk_table};
 use crate::yaml;
 
 /// Collects the sources of settings and reads them.
@@ -36,21 +38,21 @@ pub struct Loaded {
     /// What is not wrong but worth a note.
     pub warnings: Vec<Warning>,
     /// Every setting in the order of the default file.
-    pub values: Vec<Value>,
+    pub values: Vec<SettingValue>,
 }
 
 /// A setting, its value and its origin.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Value {
+pub struct SettingValue {
     /// Full key.
     pub key: String,
     /// The value in effect; prints itself with secrets masked.
     pub datum: Datum,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
 }
 
-impl Value {
+impl SettingValue {
     /// What the setting is for, from the default file.
     pub fn description(&self) -> &'static str {
         // The members of an entry are described with the table they are in.
@@ -137,10 +139,11 @@ impl Loader {
 
 impl Loaded {
     /// The settings a key stands for: one, or all of a section.
-    pub fn select(&self, key: &str) -> Result<Vec<&Value>, ConfigErrors> {
+    pub fn select(&self, key: &str) -> Result<Vec<&SettingValue>, ConfigErrors> {
         let key = keys::renamed(key).unwrap_or_else(|| key.to_owned());
-        let under = |value: &Value| value.key.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
-        let found: Vec<&Value> =
+        let under =
+            |value: &SettingValue| value.key.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
+        let found: Vec<&SettingValue> =
             self.values.iter().filter(|value| value.key == key || under(value)).collect();
         if !found.is_empty() {
             return Ok(found);
@@ -156,7 +159,7 @@ impl Loaded {
 fn read_file(name: &Arc<str>, bytes: &[u8], variables: &HashMap<String, String>) -> Layer {
     let document = yaml::decode(bytes).map_err(|refusal| vec![refusal]).and_then(yaml::parse);
     match document {
-        Ok(document) => walk_file(&document, Source::File { name: Arc::clone(name), variables }),
+        Ok(document) => walk_file(&document, TextSource::File { name: Arc::clone(name), variables }),
         Err(refusals) => Layer {
             errors: refusals.into_iter().map(|refusal| ConfigError::refusal(name, refusal)).collect(),
             ..Layer::default()
@@ -166,7 +169,7 @@ fn read_file(name: &Arc<str>, bytes: &[u8], variables: &HashMap<String, String>)
 
 fn read_variable(name: &str, value: &str) -> Layer {
     let Some(key) = keys::key_of_env(name).filter(|_| !value.is_empty()) else { return Layer::default() };
-    let origin = Origin::Env { name: name.to_owned() };
+    let origin = ValueOrigin::Env { name: name.to_owned() };
     match read_typed(&key, value, origin.clone()) {
         Ok(layer) => layer,
         Err(ConfigErrorKind::UnknownKey { .. }) => {
@@ -179,7 +182,7 @@ fn read_variable(name: &str, value: &str) -> Layer {
 }
 
 fn read_flag(flag: &Flag) -> Layer {
-    let origin = Origin::Flag { name: flag.name.clone() };
+    let origin = ValueOrigin::Flag { name: flag.name.clone() };
     let read = match &flag.assignment {
         Some((key, value)) => read_typed(key, value, origin.clone()),
         None => Err(ConfigErrorKind::NotAnAssignment),
@@ -188,14 +191,14 @@ fn read_flag(flag: &Flag) -> Layer {
 }
 
 /// Reads a value that was typed for a key. An error means that the key does not name one setting.
-fn read_typed(key: &str, value: &str, origin: Origin) -> Result<Layer, ConfigErrorKind> {
+fn read_typed(key: &str, value: &str, origin: ValueOrigin) -> Result<Layer, ConfigErrorKind> {
     let new_name = keys::renamed(key).or_else(|| keys::section_as_value(key).map(str::to_owned));
     let old_name = new_name.as_ref().map(|_| key.to_owned());
     let key = new_name.unwrap_or_else(|| key.to_owned());
     match keys::find(&key) {
         Some(Found::Value { kind, .. }) => Ok(match kind.read(Raw::typed(value)) {
             Ok(datum) => {
-                let assignment = Assignment { key, datum, origin, old_name };
+                let assignment = SettingAssignment { key, datum, origin, old_name };
                 Layer { assignments: vec![assignment], ..Layer::default() }
             }
             Err(mismatch) => {
@@ -204,7 +207,7 @@ fn read_typed(key: &str, value: &str, origin: Origin) -> Result<Layer, ConfigErr
             }
         }),
         Some(Found::Entries { members, .. }) => Ok(match yaml::parse(value) {
-            Ok(document) => walk_table(&document, Source::Inline(origin), &key, members),
+            Ok(document) => walk_table(&document, TextSource::Inline(origin), &key, members),
             Err(refusals) => {
                 let name: Arc<str> = origin.to_string().into();
                 let errors = refusals
@@ -229,7 +232,7 @@ fn read_typed(key: &str, value: &str, origin: Origin) -> Result<Layer, ConfigErr
 /// The values so far, each with the origin that won.
 #[derive(Default)]
 struct Resolved {
-    values: BTreeMap<String, (Datum, Origin)>,
+    values: BTreeMap<String, (Datum, ValueOrigin)>,
     errors: Vec<ConfigError>,
     warnings: Vec<Warning>,
 }
@@ -243,7 +246,7 @@ impl Resolved {
         // Within one source the present name wins, wherever it stands.
         let present: HashSet<String> = new.iter().map(|assignment| assignment.key.clone()).collect();
         for assignment in old {
-            let Assignment { key, datum, origin, old_name } = assignment;
+            let SettingAssignment { key, datum, origin, old_name } = assignment;
             let is_given_twice = present.contains(&key);
             let names = (old_name.unwrap_or_default(), key.clone());
             let kind = match names {
@@ -255,7 +258,7 @@ impl Resolved {
                 self.values.insert(key, (datum, origin));
             }
         }
-        for Assignment { key, datum, origin, .. } in new {
+        for SettingAssignment { key, datum, origin, .. } in new {
             self.values.insert(key, (datum, origin));
         }
     }
@@ -265,7 +268,7 @@ impl Resolved {
         let settings = Settings::build("", &data);
         if let Err(key) = &settings {
             let kind = ConfigErrorKind::NoDefault { key: key.clone() };
-            self.errors.push(ConfigError::new(Origin::Default, kind));
+            self.errors.push(ConfigError::new(ValueOrigin::Default, kind));
         }
         match settings {
             Ok(settings) if self.errors.is_empty() => {
@@ -276,10 +279,10 @@ impl Resolved {
         }
     }
 
-    fn ordered_values(&self) -> Vec<Value> {
+    fn ordered_values(&self) -> Vec<SettingValue> {
         let mut ordered = Vec::new();
         for leaf in keys::leaves() {
-            let value = |key: &String, (datum, origin): &(Datum, Origin)| Value {
+            let value = |key: &String, (datum, origin): &(Datum, ValueOrigin)| SettingValue {
                 key: key.clone(),
                 datum: datum.clone(),
                 origin: origin.clone(),
@@ -299,7 +302,11 @@ impl Resolved {
                     );
                     if ordered.len() == before {
                         let key = leaf.key.clone();
-                        ordered.push(Value { key, datum: Datum::Absent, origin: Origin::Default });
+                        ordered.push(SettingValue {
+                            key,
+                            datum: Datum::Absent,
+                            origin: ValueOrigin::Default,
+                        });
                     }
                 }
             }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::render;
-use crate::yaml::{Comment, Data, Document, Entry, Style, YamlNode};
+use crate::yaml::{Comment, Data, Document, Style, YamlEntry, YamlNode};
 
 /// Commented-out lines that are tried as a place.
 const MAX_COMMENTED_OUT: usize = 4;
@@ -45,20 +45,20 @@ pub(crate) enum Obstacle {
 
 /// How far a path leads into a document.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct PathMatch<'a> {
     /// The mappings passed, each with the entry that leads on.
-    chain: Vec<(&'a YamlNode, &'a Entry)>,
+    chain: Vec<(&'a YamlNode, &'a YamlEntry)>,
     /// How many names of the path are missing.
     pub(crate) rest: usize,
 }
 
 /// Follows a path as far as it goes.
-pub(crate) fn locate<'a>(document: &'a Document, path: &[String]) -> Result<Place<'a>, Obstacle> {
+pub(crate) fn locate<'a>(document: &'a Document, path: &[String]) -> Result<PathMatch<'a>, Obstacle> {
     let mut chain = Vec::new();
     let mut node = document.root();
     for (passed, name) in path.iter().enumerate() {
         let rest = path.len() - passed;
-        let Some(mapping) = node.filter(|node| !node.is_null()) else { return Ok(Place { chain, rest }) };
+        let Some(mapping) = node.filter(|node| !node.is_null()) else { return Ok(PathMatch { chain, rest }) };
         if document.is_referenced(mapping) {
             return Err(Obstacle::Anchor { line: mapping.line });
         }
@@ -68,14 +68,14 @@ pub(crate) fn locate<'a>(document: &'a Document, path: &[String]) -> Result<Plac
             _ => return Err(Obstacle::NoSection { line: mapping.line }),
         };
         let Some(entry) = entries.iter().find(|entry| entry.key == *name) else {
-            return Ok(Place { chain, rest });
+            return Ok(PathMatch { chain, rest });
         };
         chain.push((mapping, entry));
         node = document.node(entry.value);
     }
     match node {
         Some(node) if document.is_referenced(node) => Err(Obstacle::Anchor { line: node.line }),
-        _ => Ok(Place { chain, rest: 0 }),
+        _ => Ok(PathMatch { chain, rest: 0 }),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn locate<'a>(document: &'a Document, path: &[String]) -> Result<Plac
 pub(crate) fn write(
     text: &str,
     document: &Document,
-    place: &Place<'_>,
+    place: &PathMatch<'_>,
     path: &[String],
     rendered: &dyn Fn(Option<Style>) -> String,
 ) -> Result<Vec<Change>, Obstacle> {
@@ -115,7 +115,7 @@ pub(crate) fn write(
 }
 
 /// Ways to remove what stands at a place.
-pub(crate) fn remove(text: &str, document: &Document, place: &Place<'_>) -> Vec<Change> {
+pub(crate) fn remove(text: &str, document: &Document, place: &PathMatch<'_>) -> Vec<Change> {
     let Some((mapping, entry)) = place.chain.last() else { return Vec::new() };
     let Data::Mapping { flow, entries } = &mapping.data else { return Vec::new() };
     let writer = Writer { text, document };
@@ -129,7 +129,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Puts a value in the place of another.
-    fn replace(&self, entry: &Entry, node: &YamlNode, value: &str) -> Vec<Change> {
+    fn replace(&self, entry: &YamlEntry, node: &YamlNode, value: &str) -> Vec<Change> {
         let after_colon = self.after_colon(entry);
         let is_block = matches!(node.data, Data::Scalar { style: Style::Block, .. });
         if !is_block && !node.has_properties {
@@ -154,7 +154,7 @@ impl Writer<'_> {
     fn fill(
         &self,
         mapping: &YamlNode,
-        entry: &Entry,
+        entry: &YamlEntry,
         node: &YamlNode,
         missing: &[String],
         value: &str,
@@ -178,7 +178,7 @@ impl Writer<'_> {
     fn insert(
         &self,
         section: &YamlNode,
-        name: Option<&Entry>,
+        name: Option<&YamlEntry>,
         missing: &[String],
         value: &str,
     ) -> Vec<Change> {
@@ -242,7 +242,7 @@ impl Writer<'_> {
         last
     }
 
-    fn remove_lines(&self, entry: &Entry) -> Vec<Change> {
+    fn remove_lines(&self, entry: &YamlEntry) -> Vec<Change> {
         let start = self.line_start(entry.key_span.start);
         let to_end_of = |end: usize| {
             let range = start..end.max(start);
@@ -257,7 +257,7 @@ impl Writer<'_> {
         vec![to_end_of(self.line_end(self.entry_end(entry))), to_end_of(self.line_start(self.raw_end(entry)))]
     }
 
-    fn remove_from_flow(&self, entries: &[Entry], entry: &Entry) -> Vec<Change> {
+    fn remove_from_flow(&self, entries: &[YamlEntry], entry: &YamlEntry) -> Vec<Change> {
         let end = self.entry_end(entry);
         let at = entries.iter().position(|other| other.key == entry.key).unwrap_or(0);
         let gone = |range: Range<usize>| Change { range, text: String::new() };
@@ -332,7 +332,7 @@ impl Writer<'_> {
     }
 
     /// The place right behind the colon of a key.
-    fn after_colon(&self, entry: &Entry) -> Option<usize> {
+    fn after_colon(&self, entry: &YamlEntry) -> Option<usize> {
         let rest = &self.text[entry.key_span.end..];
         let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
         rest[blanks..].starts_with(':').then_some(entry.key_span.end + blanks + 1)
@@ -347,7 +347,7 @@ impl Writer<'_> {
     }
 
     /// Where an entry's last character stands.
-    fn entry_end(&self, entry: &Entry) -> usize {
+    fn entry_end(&self, entry: &YamlEntry) -> usize {
         let behind_key = self.after_colon(entry).unwrap_or(entry.key_span.end);
         self.document.node(entry.value).map_or(behind_key, |node| self.node_end(node)).max(behind_key)
     }
@@ -366,7 +366,7 @@ impl Writer<'_> {
     }
 
     /// The same with the blank lines that a block of text may end in.
-    fn raw_end(&self, entry: &Entry) -> usize {
+    fn raw_end(&self, entry: &YamlEntry) -> usize {
         let Some(node) = self.document.node(entry.value) else { return entry.key_span.end };
         match &node.data {
             Data::Mapping { flow: false, entries } => {

@@ -10,7 +10,7 @@ use crate::yaml::{MAX_FILE_BYTES, Reason, YamlRefusal};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// The default, from the built-in file.
     Default,
     /// A file.
@@ -32,7 +32,7 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl ValueOrigin {
     /// One word for the kind of place: `default`, `file`, `env` or `flag`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -60,7 +60,7 @@ impl fmt::Display for Origin {
 #[error("{}{kind}", origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default())]
 pub struct ConfigError {
     /// Where; none when the key or value was handed in directly.
-    pub origin: Option<Origin>,
+    pub origin: Option<ValueOrigin>,
     /// What.
     pub kind: ConfigErrorKind,
 }
@@ -180,7 +180,7 @@ pub enum ConfigErrorKind {
 }
 
 impl ConfigError {
-    pub(crate) fn new(origin: Origin, kind: ConfigErrorKind) -> Self {
+    pub(crate) fn new(origin: ValueOrigin, kind: ConfigErrorKind) -> Self {
         Self { origin: Some(origin), kind }
     }
 
@@ -199,7 +199,7 @@ impl ConfigError {
                 ConfigErrorKind::Duplicate { key: show_key(&key), first_line }
             }
         };
-        Self::new(Origin::File { name: Arc::clone(name), line: refusal.line }, kind)
+        Self::new(ValueOrigin::File { name: Arc::clone(name), line: refusal.line }, kind)
     }
 }
 
@@ -239,7 +239,7 @@ fn lines(errors: &[ConfigError]) -> String {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
     /// Where.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
     /// What.
     pub kind: WarningKind,
 }
@@ -334,7 +334,7 @@ pub fn warning_lines(warnings: &[Warning]) -> Vec<String> {
     for warning in warnings {
         match (&warning.origin, &warning.kind) {
             (
-                Origin::File { name, line: Some(line) },
+                ValueOrigin::File { name, line: Some(line) },
                 WarningKind::UnknownKey { key, nearest: None } | WarningKind::NotUsedHere { key },
             ) => {
                 let item = format!("{key} (line {line})");

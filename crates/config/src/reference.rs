@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::problem::{ConfigError, Origin};
+use crate::problem::{ConfigError, ValueOrigin};
 use crate::schema::join;
-use crate::walk::{Layer, Source, walk_file};
+use crate::walk::{Layer, TextSource, walk_file};
 use crate::yaml::{self, Data, Document, YamlNode};
 
 /// The file as it stands in the repository.
@@ -60,9 +60,9 @@ pub(crate) fn defaults() -> Layer {
             return Layer { errors, ..Layer::default() };
         }
     };
-    let mut layer = walk_file(&document, Source::File { name, variables: &HashMap::new() });
+    let mut layer = walk_file(&document, TextSource::File { name, variables: &HashMap::new() });
     for assignment in &mut layer.assignments {
-        assignment.origin = Origin::Default;
+        assignment.origin = ValueOrigin::Default;
     }
     layer
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::keys::{self, LeafShape};
-use crate::{Loader, Origin};
+use crate::{Loader, ValueOrigin};
 
 #[test]
 fn the_default_file_sets_every_key_and_no_other() {
@@ -57,7 +57,7 @@ fn every_section_is_introduced() {
 fn defaults_alone_are_valid_and_known_as_defaults() {
     let loaded = Loader::new().load().unwrap();
     assert!(loaded.warnings.is_empty());
-    assert!(loaded.values.iter().all(|value| value.origin == Origin::Default));
+    assert!(loaded.values.iter().all(|value| value.origin == ValueOrigin::Default));
     assert_eq!(loaded.values.len(), keys::leaves().len());
 }
 

@@ -1,6 +1,6 @@
 //! How settings are declared: one line a key, from which struct, shape and reading follow.
 //!
-//! `section!` turns a list of `name: Type = rule` into a struct and its [`Section`] implementation. The rule
+//! `section!` turns a list of `name: Type = rule` into a struct and its [`SchemaSection`] implementation. The rule
 //! carries the type it yields, so a field and its check cannot disagree. To add a key: declare it in
 //! `settings.rs` and describe it in `default.yaml`; a test names whatever was forgotten.
 
@@ -8,45 +8,45 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::datum::{Datum, FromDatum, Secret};
-use crate::kind::{Form, Kind};
+use crate::kind::{ValueForm, ValueKind};
 
 /// What stands behind a key.
 #[derive(Debug, Clone)]
-pub(crate) enum Shape {
+pub(crate) enum KeyShape {
     /// A single value.
-    Leaf(Kind),
+    Leaf(ValueKind),
     /// Named members.
-    Section(Vec<Member>),
+    Section(Vec<SchemaMember>),
     /// Any names, each with these members, which are all leaves.
-    Entries(Vec<Member>),
+    Entries(Vec<SchemaMember>),
 }
 
 /// A key within a section.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct SchemaMember {
     pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
+    pub(crate) shape: KeyShape,
 }
 
 /// Values by their full key.
 pub(crate) type Values = BTreeMap<String, Datum>;
 
 /// A struct of settings.
-pub(crate) trait Section: Sized {
+pub(crate) trait SchemaSection: Sized {
     /// Its keys, in the order they are shown.
-    fn members() -> Vec<Member>;
+    fn members() -> Vec<SchemaMember>;
     /// The struct from resolved values; an error is the key that has none of its kind.
     fn build(path: &str, values: &Values) -> Result<Self, String>;
 }
 
 /// A word out of a fixed few.
-pub(crate) trait Choice: FromDatum {
+pub(crate) trait AllowedWords: FromDatum {
     const WORDS: &'static [&'static str];
 }
 
 /// What a field may be, and how it is read.
-pub(crate) struct Rule<T> {
-    pub(crate) shape: Shape,
+pub(crate) struct ValueRule<T> {
+    pub(crate) shape: KeyShape,
     pub(crate) build: fn(&str, &Values) -> Result<T, String>,
 }
 
@@ -55,81 +55,81 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn leaf<T: FromDatum>(form: Form) -> Rule<T> {
-    Rule { shape: Shape::Leaf(Kind { form, optional: false }), build: build_leaf }
+fn leaf<T: FromDatum>(form: ValueForm) -> ValueRule<T> {
+    ValueRule { shape: KeyShape::Leaf(ValueKind { form, optional: false }), build: build_leaf }
 }
 
 fn build_leaf<T: FromDatum>(path: &str, values: &Values) -> Result<T, String> {
     T::from_datum(values.get(path).unwrap_or(&Datum::Absent)).ok_or_else(|| path.to_owned())
 }
 
-pub(crate) fn switch() -> Rule<bool> {
-    leaf(Form::Switch)
+pub(crate) fn switch() -> ValueRule<bool> {
+    leaf(ValueForm::Switch)
 }
 
 /// A number of tokens.
-pub(crate) fn tokens() -> Rule<u64> {
-    leaf(Form::Whole { min: 1, max: 100_000_000 })
+pub(crate) fn tokens() -> ValueRule<u64> {
+    leaf(ValueForm::Whole { min: 1, max: 100_000_000 })
 }
 
 /// A number of messages or characters.
-pub(crate) fn count(min: u64, max: u64) -> Rule<usize> {
-    leaf(Form::Whole { min, max })
+pub(crate) fn count(min: u64, max: u64) -> ValueRule<usize> {
+    leaf(ValueForm::Whole { min, max })
 }
 
-pub(crate) fn number(min: f64, max: f64) -> Rule<f64> {
-    leaf(Form::Number { min, max })
+pub(crate) fn number(min: f64, max: f64) -> ValueRule<f64> {
+    leaf(ValueForm::Number { min, max })
 }
 
-pub(crate) fn seconds(min: f64, max: f64) -> Rule<Duration> {
-    leaf(Form::Seconds { min, max })
+pub(crate) fn seconds(min: f64, max: f64) -> ValueRule<Duration> {
+    leaf(ValueForm::Seconds { min, max })
 }
 
-pub(crate) fn text() -> Rule<String> {
-    leaf(Form::Text)
+pub(crate) fn text() -> ValueRule<String> {
+    leaf(ValueForm::Text)
 }
 
-pub(crate) fn name() -> Rule<String> {
-    leaf(Form::Name)
+pub(crate) fn name() -> ValueRule<String> {
+    leaf(ValueForm::Name)
 }
 
-pub(crate) fn address() -> Rule<String> {
-    leaf(Form::Address)
+pub(crate) fn address() -> ValueRule<String> {
+    leaf(ValueForm::Address)
 }
 
-pub(crate) fn variable() -> Rule<String> {
-    leaf(Form::Variable)
+pub(crate) fn variable() -> ValueRule<String> {
+    leaf(ValueForm::Variable)
 }
 
-pub(crate) fn secret() -> Rule<Secret> {
-    leaf(Form::Secret)
+pub(crate) fn secret() -> ValueRule<Secret> {
+    leaf(ValueForm::Secret)
 }
 
-pub(crate) fn choice<T: Choice>() -> Rule<T> {
-    leaf(Form::Choice(T::WORDS))
+pub(crate) fn choice<T: AllowedWords>() -> ValueRule<T> {
+    leaf(ValueForm::Choice(T::WORDS))
 }
 
 /// The same, or null.
-pub(crate) fn optional<T: FromDatum>(rule: Rule<T>) -> Rule<Option<T>> {
+pub(crate) fn optional<T: FromDatum>(rule: ValueRule<T>) -> ValueRule<Option<T>> {
     let shape = match rule.shape {
-        Shape::Leaf(kind) => Shape::Leaf(Kind { optional: true, ..kind }),
+        KeyShape::Leaf(kind) => KeyShape::Leaf(ValueKind { optional: true, ..kind }),
         other => other,
     };
-    Rule { shape, build: build_leaf }
+    ValueRule { shape, build: build_leaf }
 }
 
 /// A section within a section.
-pub(crate) fn nested<S: Section>() -> Rule<S> {
-    Rule { shape: Shape::Section(S::members()), build: S::build }
+pub(crate) fn nested<S: SchemaSection>() -> ValueRule<S> {
+    ValueRule { shape: KeyShape::Section(S::members()), build: S::build }
 }
 
 /// Any number of named entries of the same members. They start out empty, so every member must do without a
 /// value: an optional one, or text.
-pub(crate) fn entries<S: Section>() -> Rule<BTreeMap<String, S>> {
-    Rule { shape: Shape::Entries(S::members()), build: build_entries }
+pub(crate) fn entries<S: SchemaSection>() -> ValueRule<BTreeMap<String, S>> {
+    ValueRule { shape: KeyShape::Entries(S::members()), build: build_entries }
 }
 
-fn build_entries<S: Section>(path: &str, values: &Values) -> Result<BTreeMap<String, S>, String> {
+fn build_entries<S: SchemaSection>(path: &str, values: &Values) -> Result<BTreeMap<String, S>, String> {
     let prefix = join(path, "");
     let mut built = BTreeMap::new();
     for key in values.range(prefix.clone()..).map(|(key, _)| key).take_while(|key| key.starts_with(&prefix)) {
@@ -156,17 +156,17 @@ macro_rules! section {
             $( $(#[$field_about])* pub $field: $type, )*
         }
 
-        impl $crate::schema::Section for $name {
-            fn members() -> Vec<$crate::schema::Member> {
+        impl $crate::schema::SchemaSection for $name {
+            fn members() -> Vec<$crate::schema::SchemaMember> {
                 vec![$( {
-                    let rule: $crate::schema::Rule<$type> = $rule;
-                    $crate::schema::Member { name: stringify!($field), shape: rule.shape }
+                    let rule: $crate::schema::ValueRule<$type> = $rule;
+                    $crate::schema::SchemaMember { name: stringify!($field), shape: rule.shape }
                 } ),*]
             }
 
             fn build(path: &str, values: &$crate::schema::Values) -> Result<Self, String> {
                 Ok(Self { $( $field: {
-                    let rule: $crate::schema::Rule<$type> = $rule;
+                    let rule: $crate::schema::ValueRule<$type> = $rule;
                     (rule.build)(&$crate::schema::join(path, stringify!($field)), values)?
                 } ),* })
             }
@@ -199,7 +199,7 @@ macro_rules! choices {
             }
         }
 
-        impl $crate::schema::Choice for $name {
+        impl $crate::schema::AllowedWords for $name {
             const WORDS: &'static [&'static str] = &[$( $word ),*];
         }
     };

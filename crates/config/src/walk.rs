@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use crate::datum::Datum;
 use crate::keys;
-use crate::kind::{Kind, MAX_TEXT_BYTES, Mismatch, Raw};
-use crate::problem::{ConfigError, ConfigErrorKind, Origin, Warning, WarningKind, show_key};
-use crate::schema::{Member, Shape, join};
-use crate::yaml::{Data, Document, Entry, Style, YamlNode};
+use crate::kind::{MAX_TEXT_BYTES, Mismatch, Raw, ValueKind};
+use crate::problem::{ConfigError, ConfigErrorKind, ValueOrigin, Warning, WarningKind, show_key};
+use crate::schema::{KeyShape, SchemaMember, join};
+use crate::yaml::{Data, Document, Style, YamlEntry, YamlNode};
 
 /// Values visited at most in one text.
 const MAX_VISITS: usize = 100_000;
@@ -20,10 +20,10 @@ const MAX_SUGGESTIONS: usize = 200;
 
 /// A value for a key.
 #[derive(Debug, Clone)]
-pub(crate) struct Assignment {
+pub(crate) struct SettingAssignment {
     pub(crate) key: String,
     pub(crate) datum: Datum,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ValueOrigin,
     /// The old name it was given under.
     pub(crate) old_name: Option<String>,
 }
@@ -31,29 +31,29 @@ pub(crate) struct Assignment {
 /// What one source of settings gives.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
-    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) assignments: Vec<SettingAssignment>,
     pub(crate) errors: Vec<ConfigError>,
     pub(crate) warnings: Vec<Warning>,
 }
 
 /// Where the text comes from that is walked.
-pub(crate) enum Source<'a> {
+pub(crate) enum TextSource<'a> {
     /// A file: lines count, and text may name variables.
     File { name: Arc<str>, variables: &'a HashMap<String, String> },
     /// A value from elsewhere that happens to be YAML.
-    Inline(Origin),
+    Inline(ValueOrigin),
 }
 
 pub(crate) struct Walker<'a> {
     document: &'a Document,
-    source: Source<'a>,
+    source: TextSource<'a>,
     layer: Layer,
     visits: usize,
     suggestions: usize,
 }
 
 /// Reads a whole file.
-pub(crate) fn walk_file(document: &Document, source: Source<'_>) -> Layer {
+pub(crate) fn walk_file(document: &Document, source: TextSource<'_>) -> Layer {
     let mut walker = Walker::new(document, source);
     if let Some(root) = document.root()
         && !root.is_null()
@@ -70,7 +70,12 @@ pub(crate) fn walk_file(document: &Document, source: Source<'_>) -> Layer {
 }
 
 /// Reads a text such as `{gpt-5: {threshold: 0.6}}` as the entries of a table.
-pub(crate) fn walk_table(document: &Document, source: Source<'_>, key: &str, members: &[Member]) -> Layer {
+pub(crate) fn walk_table(
+    document: &Document,
+    source: TextSource<'_>,
+    key: &str,
+    members: &[SchemaMember],
+) -> Layer {
     let mut walker = Walker::new(document, source);
     if let Some(root) = document.root() {
         walker.table(key, root, members);
@@ -79,14 +84,14 @@ pub(crate) fn walk_table(document: &Document, source: Source<'_>, key: &str, mem
 }
 
 impl<'a> Walker<'a> {
-    fn new(document: &'a Document, source: Source<'a>) -> Self {
+    fn new(document: &'a Document, source: TextSource<'a>) -> Self {
         Self { document, source, layer: Layer::default(), visits: 0, suggestions: 0 }
     }
 
-    fn origin(&self, line: usize) -> Origin {
+    fn origin(&self, line: usize) -> ValueOrigin {
         match &self.source {
-            Source::File { name, .. } => Origin::File { name: Arc::clone(name), line: Some(line) },
-            Source::Inline(origin) => origin.clone(),
+            TextSource::File { name, .. } => ValueOrigin::File { name: Arc::clone(name), line: Some(line) },
+            TextSource::Inline(origin) => origin.clone(),
         }
     }
 
@@ -109,7 +114,7 @@ impl<'a> Walker<'a> {
         self.visits <= MAX_VISITS
     }
 
-    fn entries(&mut self, path: &str, entries: &'a [Entry], members: &[Member]) {
+    fn entries(&mut self, path: &str, entries: &'a [YamlEntry], members: &[SchemaMember]) {
         for entry in entries {
             if !self.may_visit(entry.key_line) {
                 return;
@@ -123,11 +128,11 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn member(&mut self, key: &str, key_line: usize, node: &'a YamlNode, shape: &Shape) {
+    fn member(&mut self, key: &str, key_line: usize, node: &'a YamlNode, shape: &KeyShape) {
         match shape {
-            Shape::Leaf(kind) => self.leaf(key, key_line, node, *kind, None),
-            Shape::Entries(members) => self.table(key, node, members),
-            Shape::Section(members) => match &node.data {
+            KeyShape::Leaf(kind) => self.leaf(key, key_line, node, *kind, None),
+            KeyShape::Entries(members) => self.table(key, node, members),
+            KeyShape::Section(members) => match &node.data {
                 Data::Mapping { entries, .. } => self.entries(key, entries, members),
                 // A section whose keys are all commented out.
                 Data::Scalar { .. } if node.is_null() => {}
@@ -139,7 +144,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn not_a_section(&mut self, key: &str, node: &YamlNode, members: &[Member]) {
+    fn not_a_section(&mut self, key: &str, node: &YamlNode, members: &[SchemaMember]) {
         const MAX_NAMED: usize = 4;
         let mut names: Vec<&str> = members.iter().take(MAX_NAMED).map(|member| member.name).collect();
         if members.len() > MAX_NAMED {
@@ -151,7 +156,7 @@ impl<'a> Walker<'a> {
         self.fail(node.line, ConfigErrorKind::bad_value(key, mismatch));
     }
 
-    fn table(&mut self, key: &str, node: &'a YamlNode, members: &[Member]) {
+    fn table(&mut self, key: &str, node: &'a YamlNode, members: &[SchemaMember]) {
         let Data::Mapping { entries, .. } = &node.data else {
             if !node.is_null() {
                 let names: Vec<&str> = members.iter().map(|member| member.name).collect();
@@ -179,7 +184,7 @@ impl<'a> Walker<'a> {
     }
 
     /// A name must be something one can point at.
-    fn is_entry_name(&mut self, key: &str, entry: &Entry) -> bool {
+    fn is_entry_name(&mut self, key: &str, entry: &YamlEntry) -> bool {
         const MAX_NAME_CHARS: usize = 200;
         let is_fine = !entry.key.trim().is_empty()
             && entry.key.chars().count() <= MAX_NAME_CHARS
@@ -196,7 +201,14 @@ impl<'a> Walker<'a> {
     }
 
     /// A key that is in no section of ours.
-    fn stranger(&mut self, path: &str, key: &str, entry: &'a Entry, node: &'a YamlNode, members: &[Member]) {
+    fn stranger(
+        &mut self,
+        path: &str,
+        key: &str,
+        entry: &'a YamlEntry,
+        node: &'a YamlNode,
+        members: &[SchemaMember],
+    ) {
         if let Some(new) = keys::renamed(key) {
             self.old_name(key, entry.key_line, node, &new);
         } else if keys::is_renamed_table(key)
@@ -235,7 +247,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn leaf(&mut self, key: &str, key_line: usize, node: &'a YamlNode, kind: Kind, old_name: Option<&str>) {
+    fn leaf(
+        &mut self,
+        key: &str,
+        key_line: usize,
+        node: &'a YamlNode,
+        kind: ValueKind,
+        old_name: Option<&str>,
+    ) {
         // The key as written is what the reader of a message can find.
         let written = old_name.unwrap_or(key);
         let Data::Scalar { text, style } = &node.data else {
@@ -246,7 +265,7 @@ impl<'a> Walker<'a> {
         };
         let line = if node.is_left_out() { key_line } else { node.line };
         let expanded = match &self.source {
-            Source::File { variables, .. } if kind.is_textual() && text.contains("${") => {
+            TextSource::File { variables, .. } if kind.is_textual() && text.contains("${") => {
                 let (expanded, missing) = expand(text, variables);
                 for variable in missing {
                     self.warn(line, WarningKind::UndefinedVariable { key: written.to_owned(), variable });
@@ -260,7 +279,12 @@ impl<'a> Walker<'a> {
             Ok(datum) => {
                 let origin = self.origin(line);
                 let old_name = old_name.map(str::to_owned);
-                self.layer.assignments.push(Assignment { key: key.to_owned(), datum, origin, old_name });
+                self.layer.assignments.push(SettingAssignment {
+                    key: key.to_owned(),
+                    datum,
+                    origin,
+                    old_name,
+                });
             }
             Err(mismatch) => self.fail(line, ConfigErrorKind::bad_value(written, mismatch)),
         }

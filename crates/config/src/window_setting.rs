@@ -6,7 +6,7 @@
 
 use crate::datum::Datum;
 use crate::loader::Loaded;
-use crate::problem::Origin;
+use crate::problem::ValueOrigin;
 use crate::settings::Settings;
 
 const KEY: &str = "model.context_length";
@@ -66,8 +66,8 @@ impl Loaded {
         let value = self.values.iter().find(|value| value.key == KEY)?;
         let Datum::Whole(tokens) = value.datum else { return None };
         let (origin, scope) = match &value.origin {
-            Origin::Flag { name } => (format!("configured by {name}"), WindowScope::Run),
-            Origin::Env { name } => {
+            ValueOrigin::Flag { name } => (format!("configured by {name}"), WindowScope::Run),
+            ValueOrigin::Env { name } => {
                 (format!("configured by {name}"), WindowSetting::scope_of(&self.settings))
             }
             place => (format!("configured in {place}"), WindowSetting::scope_of(&self.settings)),

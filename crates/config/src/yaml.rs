@@ -41,7 +41,7 @@ pub(crate) struct YamlNode {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Data {
     Scalar { text: String, style: Style },
-    Mapping { flow: bool, entries: Vec<Entry> },
+    Mapping { flow: bool, entries: Vec<YamlEntry> },
     Sequence { items: Vec<NodeId> },
     Alias { target: NodeId, name: String },
 }
@@ -57,7 +57,7 @@ pub(crate) enum Style {
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct YamlEntry {
     pub(crate) key: String,
     pub(crate) key_span: Range<usize>,
     pub(crate) key_line: usize,
@@ -237,7 +237,7 @@ struct Open {
     /// First line of every key seen, to tell duplicates.
     key_lines: HashMap<String, usize>,
     /// The key that waits for its value.
-    pending: Option<Entry>,
+    pending: Option<YamlEntry>,
 }
 
 #[derive(Default)]
@@ -355,7 +355,7 @@ impl Builder {
         };
         let parent = open.node;
         if let Some(entry) = open.pending.take() {
-            let entry = Entry { value: id, ..entry };
+            let entry = YamlEntry { value: id, ..entry };
             self.last_name.clone_from(&entry.key);
             if let Some(YamlNode { data: Data::Mapping { entries, .. }, .. }) = self.nodes.get_mut(parent.0) {
                 entries.push(entry);
@@ -386,7 +386,7 @@ impl Builder {
         if earlier.is_none() {
             open.key_lines.insert(key.clone(), line);
         }
-        open.pending = Some(Entry {
+        open.pending = Some(YamlEntry {
             key: key.clone(),
             key_span: bytes,
             key_line: line,

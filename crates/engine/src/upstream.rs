@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use throughline_provider::{Chunk, OutgoingCall, Refusal, Trouble};
+use throughline_provider::{Chunk, OutgoingCall, ProviderError, Refusal};
 use throughline_wire::Answer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,7 @@ pub struct UpstreamFailure {
 impl UpstreamFailure {
     /// A call that failed before anything came.
     #[must_use]
-    pub fn trouble(trouble: Trouble) -> Self {
+    pub fn trouble(trouble: ProviderError) -> Self {
         Self {
             cause: UpstreamFailureCause::Trouble(trouble),
             received: None,
@@ -71,7 +71,7 @@ impl UpstreamFailure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamFailureCause {
     /// It failed.
-    Trouble(Trouble),
+    Trouble(ProviderError),
     /// Whoever asked no longer wants it.
     Cancelled,
 }
@@ -99,7 +99,7 @@ pub trait Upstream: Send + Sync {
     }
 
     /// What a person can do about trouble, in the words of whoever knows the endpoint and its settings.
-    fn advice(&self, _trouble: &Trouble, _model: &str) -> Option<String> {
+    fn advice(&self, _trouble: &ProviderError, _model: &str) -> Option<String> {
         None
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use throughline_engine::{RecoveryFailure, SessionError};
-use throughline_provider::TroubleKind;
+use throughline_provider::ProviderErrorKind;
 use throughline_transcript::WireFormat;
 use throughline_wire::{ErrorBody, write_error};
 
@@ -139,8 +139,8 @@ fn of_trouble(gave_up: &RecoveryFailure) -> (StatusCode, &'static str) {
     let status = gave_up.trouble.status.and_then(|status| StatusCode::from_u16(status).ok());
     let status = status.filter(|status| status.is_client_error() || status.is_server_error());
     match gave_up.trouble.kind {
-        TroubleKind::PromptTooLong { .. } => (StatusCode::BAD_REQUEST, "invalid_request_error"),
-        TroubleKind::Timeout => (status.unwrap_or(StatusCode::GATEWAY_TIMEOUT), "timeout_error"),
+        ProviderErrorKind::PromptTooLong { .. } => (StatusCode::BAD_REQUEST, "invalid_request_error"),
+        ProviderErrorKind::Timeout => (status.unwrap_or(StatusCode::GATEWAY_TIMEOUT), "timeout_error"),
         _ => (status.unwrap_or(StatusCode::BAD_GATEWAY), "api_error"),
     }
 }

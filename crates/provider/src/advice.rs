@@ -5,33 +5,35 @@
 use throughline_transcript::WireFormat;
 
 use crate::endpoint::{Endpoint, EndpointKind, KeySource};
-use crate::trouble::{ConnectStage, ImageComplaint, KeyForm, Trouble, TroubleKind, WrongWireSign};
+use crate::provider_error::{
+    ConnectStage, ImageComplaint, KeyForm, ProviderError, ProviderErrorKind, WrongWireSign,
+};
 
 /// What to do about a call that failed; `None` where nothing but waiting helps, or nothing is known to.
 #[must_use]
-pub fn advice(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Option<String> {
+pub fn advice(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> Option<String> {
     advice_at(trouble, endpoint, model, &endpoint.base.of_wire(endpoint.wire))
 }
 
 /// The same about a list of models that could not be had.
 #[must_use]
-pub fn advice_on_list(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Option<String> {
+pub fn advice_on_list(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> Option<String> {
     advice_at(trouble, endpoint, model, &endpoint.models_url())
 }
 
 /// What to do where `asked` is the address that was asked.
-fn advice_at(trouble: &Trouble, endpoint: &Endpoint, model: &str, asked: &str) -> Option<String> {
+fn advice_at(trouble: &ProviderError, endpoint: &Endpoint, model: &str, asked: &str) -> Option<String> {
     let prefix = &endpoint.settings_prefix;
     let address = endpoint.base.as_str();
     let provider = endpoint.kind.name();
     Some(match &trouble.kind {
-        TroubleKind::Auth if other_wire_of_key(trouble, endpoint).is_some() => {
+        ProviderErrorKind::Auth if other_wire_of_key(trouble, endpoint).is_some() => {
             let wire = other_wire_of_key(trouble, endpoint)?;
             format!(
                 "{address} wants its key as the {wire} wire sends it: set `{prefix}.wire` to `{wire}`, or check `{prefix}.base_url`"
             )
         }
-        TroubleKind::Auth => match &endpoint.key_source {
+        ProviderErrorKind::Auth => match &endpoint.key_source {
             KeySource::Variable(name) => {
                 format!("check the key in {name}, or name another variable in `{prefix}.api_key_env`")
             }
@@ -40,29 +42,29 @@ fn advice_at(trouble: &Trouble, endpoint: &Endpoint, model: &str, asked: &str) -
                 format!("{address} wants a key: name the variable that holds it in `{prefix}.api_key_env`")
             }
         },
-        TroubleKind::Forbidden => {
+        ProviderErrorKind::Forbidden => {
             format!(
                 "the account behind the key may not use `{model}` at {provider}: check it there, or set another `{prefix}.default`"
             )
         }
-        TroubleKind::UnknownModel => {
+        ProviderErrorKind::UnknownModel => {
             format!(
                 "`{model}` is not known at {address}: set `{prefix}.default` to one of its models (`throughline models` lists them)"
             )
         }
-        TroubleKind::Quota { affordable_tokens: Some(tokens) } => {
+        ProviderErrorKind::Quota { affordable_tokens: Some(tokens) } => {
             format!("add credit at {provider}, or set `{prefix}.max_tokens` to at most {tokens}")
         }
-        TroubleKind::Quota { affordable_tokens: None } => {
+        ProviderErrorKind::Quota { affordable_tokens: None } => {
             format!("add credit or raise the limit at {provider}")
         }
-        TroubleKind::OverAllowance { .. } => {
+        ProviderErrorKind::OverAllowance { .. } => {
             format!(
                 "the plan at {provider} does not take prompts of this size: set `compression.threshold_tokens` below its limit, or raise the plan"
             )
         }
-        TroubleKind::WrongWire { sign } => wrong_wire(*sign, endpoint, asked),
-        TroubleKind::Unreachable { stage } => match stage {
+        ProviderErrorKind::WrongWire { sign } => wrong_wire(*sign, endpoint, asked),
+        ProviderErrorKind::Unreachable { stage } => match stage {
             ConnectStage::Name => format!("check the host in `{prefix}.base_url` ({address})"),
             ConnectStage::Connect | ConnectStage::Closed if endpoint.base.is_local() => {
                 format!("start the server at {address}, or set `{prefix}.base_url`")
@@ -74,13 +76,13 @@ fn advice_at(trouble: &Trouble, endpoint: &Endpoint, model: &str, asked: &str) -
                 format!("check the certificate of {address}; a server without one is spoken to by http://")
             }
         },
-        TroubleKind::OutputCapTooLarge { largest_cap_tokens: Some(tokens), .. } => {
+        ProviderErrorKind::OutputCapTooLarge { largest_cap_tokens: Some(tokens), .. } => {
             format!("set `{prefix}.max_tokens` to at most {tokens}")
         }
-        TroubleKind::OutputCapTooLarge { largest_cap_tokens: None, .. } => {
+        ProviderErrorKind::OutputCapTooLarge { largest_cap_tokens: None, .. } => {
             format!("lower `{prefix}.max_tokens`")
         }
-        TroubleKind::ImageRefused { complaint: ImageComplaint::NotSupported } => {
+        ProviderErrorKind::ImageRefused { complaint: ImageComplaint::NotSupported } => {
             format!("set `{prefix}.default` to a model that takes pictures")
         }
         _ => return None,
@@ -89,7 +91,7 @@ fn advice_at(trouble: &Trouble, endpoint: &Endpoint, model: &str, asked: &str) -
 
 /// The wire whose way of sending a key an endpoint asks for, where that is not ours. Only who is spoken to on a wire of the
 /// user's choice can be spoken to on another.
-fn other_wire_of_key(trouble: &Trouble, endpoint: &Endpoint) -> Option<WireFormat> {
+fn other_wire_of_key(trouble: &ProviderError, endpoint: &Endpoint) -> Option<WireFormat> {
     match endpoint.wire {
         // Without a key the first thing that is missing is the key.
         _ if endpoint.kind != EndpointKind::Custom || endpoint.key.is_none() => None,

@@ -4,8 +4,8 @@ use super::{advice, advice_on_list};
 use crate::classify::classify;
 use crate::endpoint::{Endpoint, EndpointSettings};
 use crate::failure::Failure;
+use crate::provider_error::{ConnectStage, ImageComplaint, ProviderError, ProviderErrorKind, WrongWireSign};
 use crate::sizes::AskedFor;
-use crate::trouble::{ConnectStage, ImageComplaint, Trouble, TroubleKind, WrongWireSign};
 use throughline_transcript::WireFormat;
 
 fn endpoint(provider: &str, base_url: &str, api_key: &str, api_key_env: &str) -> Endpoint {
@@ -28,27 +28,27 @@ fn each_kind_that_a_person_can_mend() {
     let remote = endpoint("anthropic", "", "", "");
     let keyed = endpoint("anthropic", "", "own-key", "");
     let local = endpoint("ollama", "", "", "");
-    let say = |kind: &TroubleKind, endpoint: &Endpoint| {
-        advice(&Trouble::of(kind.clone()), endpoint, "m-1").unwrap()
+    let say = |kind: &ProviderErrorKind, endpoint: &Endpoint| {
+        advice(&ProviderError::of(kind.clone()), endpoint, "m-1").unwrap()
     };
     assert_eq!(
-        say(&TroubleKind::Auth, &remote),
+        say(&ProviderErrorKind::Auth, &remote),
         "check the key in ANTHROPIC_API_KEY, or name another variable in `model.api_key_env`"
     );
-    assert_eq!(say(&TroubleKind::Auth, &keyed), "check the key in `model.api_key`");
-    assert!(say(&TroubleKind::Auth, &local).contains("`model.api_key_env`"));
-    let unknown = say(&TroubleKind::UnknownModel, &remote);
+    assert_eq!(say(&ProviderErrorKind::Auth, &keyed), "check the key in `model.api_key`");
+    assert!(say(&ProviderErrorKind::Auth, &local).contains("`model.api_key_env`"));
+    let unknown = say(&ProviderErrorKind::UnknownModel, &remote);
     assert!(unknown.contains("`m-1`") && unknown.contains("`model.default`"), "{unknown}");
-    assert!(say(&TroubleKind::Forbidden, &remote).contains("`m-1`"));
-    assert!(say(&TroubleKind::Quota { affordable_tokens: Some(9) }, &remote).contains("at most 9"));
-    assert!(say(&TroubleKind::Quota { affordable_tokens: None }, &remote).contains("credit"));
-    let allowance = TroubleKind::OverAllowance { allowed_tokens: None, asked_tokens: None };
+    assert!(say(&ProviderErrorKind::Forbidden, &remote).contains("`m-1`"));
+    assert!(say(&ProviderErrorKind::Quota { affordable_tokens: Some(9) }, &remote).contains("at most 9"));
+    assert!(say(&ProviderErrorKind::Quota { affordable_tokens: None }, &remote).contains("credit"));
+    let allowance = ProviderErrorKind::OverAllowance { allowed_tokens: None, asked_tokens: None };
     assert!(say(&allowance, &remote).contains("`compression.threshold_tokens`"));
-    let down = TroubleKind::Unreachable { stage: ConnectStage::Connect };
+    let down = ProviderErrorKind::Unreachable { stage: ConnectStage::Connect };
     assert_eq!(say(&down, &local), "start the server at http://127.0.0.1:11434/v1, or set `model.base_url`");
     assert!(say(&down, &remote).contains("`model.base_url` (https://api.anthropic.com)"));
     for stage in [ConnectStage::Name, ConnectStage::Tls, ConnectStage::Closed] {
-        assert!(say(&TroubleKind::Unreachable { stage }, &remote).contains("api.anthropic.com"));
+        assert!(say(&ProviderErrorKind::Unreachable { stage }, &remote).contains("api.anthropic.com"));
     }
     for sign in [
         WrongWireSign::NoSuchPath,
@@ -57,23 +57,23 @@ fn each_kind_that_a_person_can_mend() {
         WrongWireSign::OtherShape,
         WrongWireSign::Redirect,
     ] {
-        let said = say(&TroubleKind::WrongWire { sign }, &remote);
+        let said = say(&ProviderErrorKind::WrongWire { sign }, &remote);
         assert!(
             said.contains("https://api.anthropic.com/v1/messages") && said.contains("`model.base_url`"),
             "{said}"
         );
     }
-    let cap = |largest| TroubleKind::OutputCapTooLarge {
+    let cap = |largest| ProviderErrorKind::OutputCapTooLarge {
         largest_cap_tokens: largest,
         window_tokens: None,
         prompt_tokens: None,
     };
     assert_eq!(say(&cap(Some(64)), &remote), "set `model.max_tokens` to at most 64");
     assert_eq!(say(&cap(None), &remote), "lower `model.max_tokens`");
-    let blind = TroubleKind::ImageRefused { complaint: ImageComplaint::NotSupported };
+    let blind = ProviderErrorKind::ImageRefused { complaint: ImageComplaint::NotSupported };
     assert!(say(&blind, &remote).contains("pictures"));
-    assert_eq!(advice(&Trouble::of(TroubleKind::Overload), &remote, "m-1"), None);
-    assert_eq!(advice(&Trouble::of(TroubleKind::Unknown), &remote, "m-1"), None);
+    assert_eq!(advice(&ProviderError::of(ProviderErrorKind::Overload), &remote, "m-1"), None);
+    assert_eq!(advice(&ProviderError::of(ProviderErrorKind::Unknown), &remote, "m-1"), None);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
         let body = serde_json::json!({ "error": { "message": words } }).to_string();
         let refusal = Failure::Answer { status: 401, headers: &[], body: body.as_bytes() };
         let mut trouble = classify(refusal, AskedFor::default());
-        assert_eq!(trouble.kind, TroubleKind::Auth);
+        assert_eq!(trouble.kind, ProviderErrorKind::Auth);
         // As after masking: what was understood before stays.
         trouble.words.clear();
         advice(&trouble, &endpoint, "m-1").unwrap()
@@ -110,7 +110,7 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
 
 #[test]
 fn about_a_list_the_address_of_the_list_is_named() {
-    let gone = Trouble::of(TroubleKind::WrongWire { sign: WrongWireSign::NoSuchPath });
+    let gone = ProviderError::of(ProviderErrorKind::WrongWire { sign: WrongWireSign::NoSuchPath });
     let local = endpoint("ollama", "", "", "");
     let said = advice_on_list(&gone, &local, "m-1").unwrap();
     assert!(said.contains("http://127.0.0.1:11434/v1/models does not exist"), "{said}");

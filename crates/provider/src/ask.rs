@@ -13,10 +13,10 @@ use crate::client::Client;
 use crate::endpoint::{Endpoint, EndpointKind};
 use crate::failure::{Failure, TransportFault};
 use crate::headers::put_endpoint_headers;
+use crate::provider_error::{ProviderError, ProviderErrorKind, WrongWireSign};
 use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::transport::{Stage, fault_of};
-use crate::trouble::{Trouble, TroubleKind, WrongWireSign};
 use crate::window::{EndpointWindow, WindowRoom};
 use crate::window_answers::{
     slots_in_llama_props, window_in_llama_props, window_in_lm_studio, window_in_models_list,
@@ -38,7 +38,7 @@ pub struct ListedModel {
 }
 
 /// One way to ask.
-enum Question {
+enum EndpointQuery {
     Models,
     OneModel,
     OllamaRunning,
@@ -64,14 +64,14 @@ impl Client {
     }
 
     /// The models an endpoint has.
-    pub async fn list_models(&self, endpoint: &Endpoint) -> Result<Vec<ListedModel>, Box<Trouble>> {
+    pub async fn list_models(&self, endpoint: &Endpoint) -> Result<Vec<ListedModel>, Box<ProviderError>> {
         let body = self.fetch(endpoint, self.http().get(endpoint.models_url())).await?;
         let value: Option<Value> = serde_json::from_str(&body).ok();
         let list =
             value.as_ref().and_then(|value| value.get("data").or_else(|| value.get("models"))?.as_array());
         let Some(list) = list else {
-            let kind = TroubleKind::WrongWire { sign: WrongWireSign::OtherShape };
-            return Err(Box::new(Trouble::of(kind)));
+            let kind = ProviderErrorKind::WrongWire { sign: WrongWireSign::OtherShape };
+            return Err(Box::new(ProviderError::of(kind)));
         };
         let listed = list.iter().filter_map(|entry| {
             let id = ["id", "name", "model"].iter().find_map(|name| entry.get(*name)?.as_str())?;
@@ -82,32 +82,37 @@ impl Client {
         Ok(listed.collect())
     }
 
-    async fn ask_one(&self, endpoint: &Endpoint, model: &str, question: &Question) -> Option<EndpointWindow> {
+    async fn ask_one(
+        &self,
+        endpoint: &Endpoint,
+        model: &str,
+        question: &EndpointQuery,
+    ) -> Option<EndpointWindow> {
         let root = endpoint.base.root();
         let get = |path: &str| self.http().get(format!("{root}{path}"));
         let request = match question {
-            Question::Models => self.http().get(endpoint.models_url()),
-            Question::OneModel => get(&format!("/v1/models/{}", path_segment(model))),
-            Question::OllamaRunning => get("/api/ps"),
-            Question::OllamaShow => {
+            EndpointQuery::Models => self.http().get(endpoint.models_url()),
+            EndpointQuery::OneModel => get(&format!("/v1/models/{}", path_segment(model))),
+            EndpointQuery::OllamaRunning => get("/api/ps"),
+            EndpointQuery::OllamaShow => {
                 let body = serde_json::json!({ "model": model }).to_string();
                 self.http().post(format!("{root}/api/show")).body(body)
             }
-            Question::LlamaProps => get("/props"),
-            Question::LmStudio => get("/api/v0/models"),
+            EndpointQuery::LlamaProps => get("/props"),
+            EndpointQuery::LmStudio => get("/api/v0/models"),
         };
         let body = self.fetch(endpoint, request).await.ok()?;
         match question {
-            Question::Models | Question::OneModel => window_in_models_list(&body, model),
-            Question::OllamaRunning => window_in_ollama_running(&body, model),
-            Question::OllamaShow => window_in_ollama_show(&body),
-            Question::LlamaProps => {
+            EndpointQuery::Models | EndpointQuery::OneModel => window_in_models_list(&body, model),
+            EndpointQuery::OllamaRunning => window_in_ollama_running(&body, model),
+            EndpointQuery::OllamaShow => window_in_ollama_show(&body),
+            EndpointQuery::LlamaProps => {
                 if let Some(slots) = slots_in_llama_props(&body) {
                     self.slots().learn(endpoint, slots);
                 }
                 window_in_llama_props(&body)
             }
-            Question::LmStudio => window_in_lm_studio(&body, model),
+            EndpointQuery::LmStudio => window_in_lm_studio(&body, model),
         }
     }
 
@@ -116,11 +121,11 @@ impl Client {
         &self,
         endpoint: &Endpoint,
         request: reqwest::RequestBuilder,
-    ) -> Result<String, Box<Trouble>> {
+    ) -> Result<String, Box<ProviderError>> {
         let transport = |fault| Box::new(classify(Failure::Transport(fault), AskedFor::default()));
         let mut headers = HeaderMap::new();
         if put_endpoint_headers(endpoint, endpoint.wire, &mut headers).is_err() {
-            return Err(Box::new(Trouble::of(TroubleKind::Unknown)));
+            return Err(Box::new(ProviderError::of(ProviderErrorKind::Unknown)));
         }
         let limit = if endpoint.base.is_local() { LOCAL_LIMIT } else { REMOTE_LIMIT };
         let fetching = async {
@@ -154,25 +159,25 @@ impl Client {
 }
 
 /// How an endpoint is asked for a window, the surest way first.
-fn questions(endpoint: &Endpoint) -> Vec<Question> {
+fn questions(endpoint: &Endpoint) -> Vec<EndpointQuery> {
     match endpoint.kind {
-        EndpointKind::Anthropic => vec![Question::OneModel],
-        EndpointKind::OpenRouter => vec![Question::Models],
+        EndpointKind::Anthropic => vec![EndpointQuery::OneModel],
+        EndpointKind::OpenRouter => vec![EndpointQuery::Models],
         // Neither says.
         EndpointKind::OpenAi | EndpointKind::OpenAiCodex => Vec::new(),
-        EndpointKind::Ollama => vec![Question::OllamaRunning, Question::OllamaShow],
-        EndpointKind::LlamaCpp => vec![Question::LlamaProps, Question::Models],
-        EndpointKind::LmStudio => vec![Question::LmStudio, Question::Models],
+        EndpointKind::Ollama => vec![EndpointQuery::OllamaRunning, EndpointQuery::OllamaShow],
+        EndpointKind::LlamaCpp => vec![EndpointQuery::LlamaProps, EndpointQuery::Models],
+        EndpointKind::LmStudio => vec![EndpointQuery::LmStudio, EndpointQuery::Models],
         EndpointKind::Custom if endpoint.base.is_local() => {
             vec![
-                Question::LlamaProps,
-                Question::Models,
-                Question::OllamaRunning,
-                Question::OllamaShow,
-                Question::LmStudio,
+                EndpointQuery::LlamaProps,
+                EndpointQuery::Models,
+                EndpointQuery::OllamaRunning,
+                EndpointQuery::OllamaShow,
+                EndpointQuery::LmStudio,
             ]
         }
-        EndpointKind::Custom => vec![Question::Models],
+        EndpointKind::Custom => vec![EndpointQuery::Models],
     }
 }
 

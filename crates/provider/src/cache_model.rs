@@ -20,7 +20,7 @@ use crate::cache_policy::CacheTtl;
 use pieces::{Chain, Position, PromptReader};
 
 pub use pieces::MarkComplaint;
-pub use rules::{CacheStyle, CacheWrites};
+pub use rules::CacheStyle;
 
 /// A mark finds an older entry at itself or at one of the blocks before it, so many in all.
 const LOOK_BACK_BLOCKS: usize = 20;
@@ -39,18 +39,18 @@ pub struct PrefixCache {
     style: CacheStyle,
     catalogue: Catalogue,
     reader: PromptReader,
-    entries: HashMap<Chain, Entry>,
+    entries: HashMap<Chain, CacheEntry>,
     sweep_at: usize,
 }
 
 /// A prefix that is kept.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct CacheEntry {
     lifetime_ms: i64,
     dies_at_ms: i64,
 }
 
-impl Entry {
+impl CacheEntry {
     fn born(lifetime_ms: i64, at_ms: i64) -> Self {
         Self { lifetime_ms, dies_at_ms: at_ms.saturating_add(lifetime_ms) }
     }
@@ -66,7 +66,7 @@ impl Entry {
 
 /// What holds for one model where nothing needs to be marked.
 #[derive(Clone, Copy, Debug)]
-struct Unmarked {
+struct AutomaticCache {
     minimum_tokens: u64,
     lifetime_ms: i64,
     charges_writes: bool,
@@ -116,7 +116,7 @@ impl PrefixCache {
                 at_ms,
             )),
             CacheStyle::Automatic { lifetime, writes } => {
-                let rules = Unmarked {
+                let rules = AutomaticCache {
                     minimum_tokens: facts.cache_minimum_tokens.unwrap_or(AUTOMATIC_MINIMUM_TOKENS),
                     lifetime_ms: in_ms(lifetime),
                     charges_writes: writes.charged_for(&self.catalogue, &model, at_ms),
@@ -130,7 +130,7 @@ impl PrefixCache {
     /// The answer to a prompt has begun: from now on others can read what it wrote. A call that fails writes nothing.
     pub fn answer_began(&mut self, prompt: &PricedPrompt, at_ms: i64) {
         for (chain, lifetime_ms) in &prompt.written {
-            let born = Entry::born(*lifetime_ms, at_ms);
+            let born = CacheEntry::born(*lifetime_ms, at_ms);
             let entry = self.entries.entry(*chain).or_insert(born);
             if !entry.lives(at_ms) || entry.lifetime_ms < born.lifetime_ms {
                 *entry = born;
@@ -182,8 +182,8 @@ impl PrefixCache {
         priced(total(positions), read, written_to - read, long_to - read, written)
     }
 
-    fn ask_unmarked(&mut self, positions: &[Position], rules: Unmarked, at_ms: i64) -> PricedPrompt {
-        let Unmarked { minimum_tokens, lifetime_ms, charges_writes } = rules;
+    fn ask_unmarked(&mut self, positions: &[Position], rules: AutomaticCache, at_ms: i64) -> PricedPrompt {
+        let AutomaticCache { minimum_tokens, lifetime_ms, charges_writes } = rules;
         let prompt = total(positions);
         if prompt < minimum_tokens {
             return priced(prompt, 0, 0, 0, Vec::new());

@@ -160,7 +160,7 @@ fn money_follows_the_multipliers() {
 
 /// A cache without marks: read, written, neither.
 fn automatic(cache: &mut PrefixCache, positions: &[Position], at_ms: i64, charges: bool) -> (u64, u64, u64) {
-    let rules = Unmarked { minimum_tokens: 1_024, lifetime_ms: 5 * MINUTE_MS, charges_writes: charges };
+    let rules = AutomaticCache { minimum_tokens: 1_024, lifetime_ms: 5 * MINUTE_MS, charges_writes: charges };
     let prompt = cache.ask_unmarked(positions, rules, at_ms);
     cache.answer_began(&prompt, at_ms);
     let (read, write, _, input) = figures(&prompt);

@@ -7,9 +7,9 @@ use throughline_transcript::WireFormat;
 use throughline_wire::{Interrupted, Request, Streaming};
 
 use crate::endpoint::Endpoint;
+use crate::provider_error::ProviderError;
 use crate::sizes::AskedFor;
 use crate::slots::{Priority, SendState};
-use crate::trouble::Trouble;
 
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub struct Refusal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedAttempt {
     /// Why.
-    pub trouble: Trouble,
+    pub trouble: ProviderError,
     /// How long was waited before the next.
     pub waited: Duration,
 }
@@ -160,7 +160,7 @@ pub struct FailedAttempt {
 pub enum CallEnd {
     /// It failed.
     #[error(transparent)]
-    Failed(Box<Trouble>),
+    Failed(Box<ProviderError>),
     /// It was called off.
     #[error("the call was cancelled")]
     Cancelled,
@@ -183,7 +183,7 @@ pub struct CallError {
 impl CallError {
     /// The trouble, unless it was called off.
     #[must_use]
-    pub fn trouble(&self) -> Option<&Trouble> {
+    pub fn trouble(&self) -> Option<&ProviderError> {
         match &self.end {
             CallEnd::Failed(trouble) => Some(trouble),
             CallEnd::Cancelled => None,
@@ -193,7 +193,7 @@ impl CallError {
 
 /// How long things took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timings {
+pub struct CallTimings {
     /// Until the head of the answer was there.
     pub head: Duration,
     /// Until the model had said something.

@@ -7,50 +7,52 @@
 use std::time::Duration;
 
 use crate::codes;
+use crate::error_body::{BodyForm, Said, head};
 use crate::failure::{Failure, TransportFault};
 use crate::lexemes::lexemes;
 use crate::phrases::{self, cap_too_large, flat, names_cap, says};
-use crate::retry_after::{from_budgets, from_headers, from_words, header};
-use crate::said::{BodyForm, Said, head};
-use crate::sizes::{AskedFor, Sizes, Verdict};
-use crate::trouble::{
-    ConnectStage, ImageComplaint, KeyForm, RequestComplaint, Trouble, TroubleKind, WrongWireSign,
+use crate::provider_error::{
+    ConnectStage, ImageComplaint, KeyForm, ProviderError, ProviderErrorKind, RequestComplaint, WrongWireSign,
 };
+use crate::retry_after::{from_budgets, from_headers, from_words, header};
+use crate::sizes::{AskedFor, StatedSizes, Verdict};
 
 /// As much of a provider's words as is kept.
 const MOST_WORDS_BYTES: usize = 600;
 
 /// Understands a failed call.
 #[must_use]
-pub fn classify(failure: Failure<'_>, asked: AskedFor) -> Trouble {
+pub fn classify(failure: Failure<'_>, asked: AskedFor) -> ProviderError {
     match failure {
-        Failure::Transport(fault) => Trouble::of(match fault {
-            TransportFault::Name => TroubleKind::Unreachable { stage: ConnectStage::Name },
-            TransportFault::Connect => TroubleKind::Unreachable { stage: ConnectStage::Connect },
-            TransportFault::Tls => TroubleKind::Unreachable { stage: ConnectStage::Tls },
-            TransportFault::Closed => TroubleKind::Unreachable { stage: ConnectStage::Closed },
-            TransportFault::FirstByteTimeout | TransportFault::Silence => TroubleKind::Timeout,
-            TransportFault::Cut => TroubleKind::Interrupted,
-            TransportFault::Garbled => TroubleKind::WrongWire { sign: WrongWireSign::NotJson },
+        Failure::Transport(fault) => ProviderError::of(match fault {
+            TransportFault::Name => ProviderErrorKind::Unreachable { stage: ConnectStage::Name },
+            TransportFault::Connect => ProviderErrorKind::Unreachable { stage: ConnectStage::Connect },
+            TransportFault::Tls => ProviderErrorKind::Unreachable { stage: ConnectStage::Tls },
+            TransportFault::Closed => ProviderErrorKind::Unreachable { stage: ConnectStage::Closed },
+            TransportFault::FirstByteTimeout | TransportFault::Silence => ProviderErrorKind::Timeout,
+            TransportFault::Cut => ProviderErrorKind::Interrupted,
+            TransportFault::Garbled => ProviderErrorKind::WrongWire { sign: WrongWireSign::NotJson },
         }),
-        Failure::Event { data } => Case::new(None, &[], data.as_bytes(), asked).trouble(),
-        Failure::Answer { status, headers, body } => Case::new(Some(status), headers, body, asked).trouble(),
+        Failure::Event { data } => ErrorCase::new(None, &[], data.as_bytes(), asked).trouble(),
+        Failure::Answer { status, headers, body } => {
+            ErrorCase::new(Some(status), headers, body, asked).trouble()
+        }
     }
 }
 
 /// Everything known about one failure.
-struct Case<'a> {
+struct ErrorCase<'a> {
     /// The status of the answer, or the one named inside it.
     status: Option<u16>,
     told_status: Option<u16>,
     headers: &'a [(&'a str, &'a str)],
     said: Said,
     line: String,
-    sizes: Sizes,
+    sizes: StatedSizes,
     asked: AskedFor,
 }
 
-impl<'a> Case<'a> {
+impl<'a> ErrorCase<'a> {
     fn new(status: Option<u16>, headers: &'a [(&'a str, &'a str)], body: &[u8], asked: AskedFor) -> Self {
         let mut said = Said::read(body);
         if let Some(kind) = header(headers, "x-amzn-errortype") {
@@ -64,17 +66,17 @@ impl<'a> Case<'a> {
             Some(_) => status,
         };
         let found = lexemes(&said.words());
-        let mut sizes = Sizes::read(&found);
+        let mut sizes = StatedSizes::read(&found);
         sizes.window = said.window_tokens.or(sizes.window);
         sizes.prompt = said.prompt_tokens.or(sizes.prompt);
         Self { status: effective, told_status: status, headers, line: flat(&found), said, sizes, asked }
     }
 
-    fn trouble(&self) -> Trouble {
+    fn trouble(&self) -> ProviderError {
         let kind = self.kind();
         let retry_after = self.retry_after(&kind);
-        let key_form = if kind == TroubleKind::Auth { self.key_form() } else { None };
-        Trouble {
+        let key_form = if kind == ProviderErrorKind::Auth { self.key_form() } else { None };
+        ProviderError {
             kind,
             key_form,
             status: self.told_status,
@@ -105,7 +107,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn kind(&self) -> TroubleKind {
+    fn kind(&self) -> ProviderErrorKind {
         self.by_form()
             .or_else(|| self.by_policy())
             .or_else(|| self.by_code())
@@ -117,7 +119,7 @@ impl<'a> Case<'a> {
             .or_else(|| self.by_overflow_phrase())
             .or_else(|| self.by_phrase())
             .or_else(|| self.by_status())
-            .unwrap_or(TroubleKind::Unknown)
+            .unwrap_or(ProviderErrorKind::Unknown)
     }
 
     fn says(&self, phrases: &[&str]) -> bool {
@@ -129,35 +131,37 @@ impl<'a> Case<'a> {
     }
 
     /// Web pages and JSON that is no error.
-    fn by_form(&self) -> Option<TroubleKind> {
+    fn by_form(&self) -> Option<ProviderErrorKind> {
         let well = self.status.is_none_or(|status| status < 400);
         if self.status.is_some_and(|status| (300..400).contains(&status)) {
-            return Some(TroubleKind::WrongWire { sign: WrongWireSign::Redirect });
+            return Some(ProviderErrorKind::WrongWire { sign: WrongWireSign::Redirect });
         }
         match self.said.form {
-            BodyForm::Html if self.status_is(&[401]) => Some(TroubleKind::Auth),
-            BodyForm::Html if self.status_is(&[403]) => Some(TroubleKind::Forbidden),
+            BodyForm::Html if self.status_is(&[401]) => Some(ProviderErrorKind::Auth),
+            BodyForm::Html if self.status_is(&[403]) => Some(ProviderErrorKind::Forbidden),
             BodyForm::Html if self.status_is(&[404, 405]) => {
-                Some(TroubleKind::WrongWire { sign: WrongWireSign::NoSuchPath })
+                Some(ProviderErrorKind::WrongWire { sign: WrongWireSign::NoSuchPath })
             }
             BodyForm::Html if self.status_is(&[408, 413, 429]) => None,
             BodyForm::Html if self.status.is_some_and(|status| status >= 500) => None,
-            BodyForm::Html => Some(TroubleKind::WrongWire { sign: WrongWireSign::Html }),
-            BodyForm::OtherJson if well => Some(TroubleKind::WrongWire { sign: WrongWireSign::OtherShape }),
+            BodyForm::Html => Some(ProviderErrorKind::WrongWire { sign: WrongWireSign::Html }),
+            BodyForm::OtherJson if well => {
+                Some(ProviderErrorKind::WrongWire { sign: WrongWireSign::OtherShape })
+            }
             BodyForm::Text | BodyForm::Empty if well && self.told_status.is_some() => {
-                Some(TroubleKind::WrongWire { sign: WrongWireSign::NotJson })
+                Some(ProviderErrorKind::WrongWire { sign: WrongWireSign::NotJson })
             }
             _ => None,
         }
     }
 
-    fn by_policy(&self) -> Option<TroubleKind> {
+    fn by_policy(&self) -> Option<ProviderErrorKind> {
         let refused = self.said.has_code(codes::POLICY) || self.says(phrases::POLICY);
         // A plan's data policy is about the account, not about what was said.
-        (refused && !self.says(&["data policy"])).then_some(TroubleKind::ContentPolicy)
+        (refused && !self.says(&["data policy"])).then_some(ProviderErrorKind::ContentPolicy)
     }
 
-    fn by_code(&self) -> Option<TroubleKind> {
+    fn by_code(&self) -> Option<ProviderErrorKind> {
         let has = |codes: &[&str]| self.said.has_code(codes);
         if has(codes::OVERFLOW) || (self.said.window_tokens.is_some() && self.said.prompt_tokens.is_some()) {
             return Some(self.overflow());
@@ -168,23 +172,23 @@ impl<'a> Case<'a> {
             return Some(self.quota());
         }
         if has(codes::AUTH) {
-            return Some(TroubleKind::Auth);
+            return Some(ProviderErrorKind::Auth);
         }
         if has(codes::UNKNOWN_MODEL) {
-            return Some(TroubleKind::UnknownModel);
+            return Some(ProviderErrorKind::UnknownModel);
         }
         if has(codes::OVERLOAD) {
-            return Some(TroubleKind::Overload);
+            return Some(ProviderErrorKind::Overload);
         }
         if has(codes::THROTTLED) {
-            return Some(TroubleKind::RateLimit);
+            return Some(ProviderErrorKind::RateLimit);
         }
-        has(codes::TIMEOUT).then_some(TroubleKind::Timeout)
+        has(codes::TIMEOUT).then_some(ProviderErrorKind::Timeout)
     }
 
     /// Rates and plans. Before sizes, because their numbers look like windows.
-    fn by_rate(&self) -> Option<TroubleKind> {
-        let over = TroubleKind::OverAllowance {
+    fn by_rate(&self) -> Option<ProviderErrorKind> {
+        let over = ProviderErrorKind::OverAllowance {
             allowed_tokens: self.sizes.allowance,
             asked_tokens: self.sizes.asked,
         };
@@ -199,16 +203,16 @@ impl<'a> Case<'a> {
         if self.status_is(&[429]) || (rate && !self.status_is(&[401, 402, 403, 404, 413])) {
             let refills = self.waits_shortly() || self.says(&["per minute", " rpm ", " tpm "]);
             return Some(if self.says(phrases::OVERLOAD) {
-                TroubleKind::Overload
+                ProviderErrorKind::Overload
             } else if self.says(phrases::QUOTA) && !refills {
                 self.quota()
             } else {
-                TroubleKind::RateLimit
+                ProviderErrorKind::RateLimit
             });
         }
         if self.status_is(&[402]) {
             let passes = self.says(&["try again", "retry", "reset"]) && !self.says(&["credit", "balance"]);
-            return Some(if passes { TroubleKind::RateLimit } else { self.quota() });
+            return Some(if passes { ProviderErrorKind::RateLimit } else { self.quota() });
         }
         None
     }
@@ -219,9 +223,9 @@ impl<'a> Case<'a> {
     }
 
     /// Parameters that are not known. Before sizes: such texts name `max_tokens` and are about its name.
-    fn by_parameter(&self) -> Option<TroubleKind> {
+    fn by_parameter(&self) -> Option<ProviderErrorKind> {
         let unknown = self.says(phrases::UNKNOWN_PARAMETER) && !self.says(&["image", "model not found"]);
-        unknown.then(|| TroubleKind::MalformedRequest {
+        unknown.then(|| ProviderErrorKind::MalformedRequest {
             complaint: RequestComplaint::UnknownParameter {
                 name: self.said.parameter.clone().or_else(|| self.quoted()),
             },
@@ -239,7 +243,7 @@ impl<'a> Case<'a> {
         fits.then(|| name.to_owned())
     }
 
-    fn by_image(&self) -> Option<TroubleKind> {
+    fn by_image(&self) -> Option<ProviderErrorKind> {
         let pictures = self.says(&["image", "picture", "vision", "media"]);
         if !pictures || self.status_is(&[401, 402, 403, 404, 429]) {
             return None;
@@ -282,7 +286,7 @@ impl<'a> Case<'a> {
         } else {
             return None;
         };
-        Some(TroubleKind::ImageRefused { complaint })
+        Some(ProviderErrorKind::ImageRefused { complaint })
     }
 
     /// Whether this answer can be about sizes at all.
@@ -290,7 +294,7 @@ impl<'a> Case<'a> {
         !self.status_is(&[401, 403, 404, 405, 407, 408])
     }
 
-    fn by_size(&self) -> Option<TroubleKind> {
+    fn by_size(&self) -> Option<ProviderErrorKind> {
         if !self.may_be_about_size() {
             return None;
         }
@@ -299,14 +303,14 @@ impl<'a> Case<'a> {
             Verdict::Cap { largest, window, prompt }
                 if self.sizes.largest_cap.is_none() || self.is_about_cap() =>
             {
-                Some(TroubleKind::OutputCapTooLarge {
+                Some(ProviderErrorKind::OutputCapTooLarge {
                     largest_cap_tokens: largest,
                     window_tokens: window,
                     prompt_tokens: prompt,
                 })
             }
             Verdict::Prompt { window, prompt } => {
-                Some(TroubleKind::PromptTooLong { window_tokens: window, prompt_tokens: prompt })
+                Some(ProviderErrorKind::PromptTooLong { window_tokens: window, prompt_tokens: prompt })
             }
             _ => None,
         }
@@ -318,12 +322,12 @@ impl<'a> Case<'a> {
             || self.said.parameter.as_deref().is_some_and(|name| names_cap(&name.to_ascii_lowercase()))
     }
 
-    fn by_payload(&self) -> Option<TroubleKind> {
+    fn by_payload(&self) -> Option<ProviderErrorKind> {
         let large = self.status_is(&[413])
             || self.says(phrases::PAYLOAD)
             || self.said.has_code(&["request_too_large", "string_above_max_length"]);
         let tokens = self.says_prompt_too_long();
-        (large && !tokens && self.may_be_about_size()).then_some(TroubleKind::PayloadTooLarge {
+        (large && !tokens && self.may_be_about_size()).then_some(ProviderErrorKind::PayloadTooLarge {
             limit_bytes: self.sizes.byte_limit,
             sent_bytes: self.sizes.bytes_sent,
         })
@@ -333,7 +337,7 @@ impl<'a> Case<'a> {
         self.says(phrases::PROMPT_TOO_LONG) || phrases::length_of_prompt_exceeded(&self.line)
     }
 
-    fn by_overflow_phrase(&self) -> Option<TroubleKind> {
+    fn by_overflow_phrase(&self) -> Option<ProviderErrorKind> {
         if !self.may_be_about_size() {
             return None;
         }
@@ -341,7 +345,7 @@ impl<'a> Case<'a> {
             return Some(self.overflow());
         }
         let empty_answer = self.says(&["empty response", "no content", "empty content"]);
-        (cap_too_large(&self.line) && !empty_answer).then_some(TroubleKind::OutputCapTooLarge {
+        (cap_too_large(&self.line) && !empty_answer).then_some(ProviderErrorKind::OutputCapTooLarge {
             largest_cap_tokens: None,
             window_tokens: None,
             prompt_tokens: self.sizes.prompt,
@@ -349,31 +353,31 @@ impl<'a> Case<'a> {
     }
 
     /// An overflow for certain; the sizes say which.
-    fn overflow(&self) -> TroubleKind {
-        self.by_size().unwrap_or_else(|| TroubleKind::PromptTooLong {
+    fn overflow(&self) -> ProviderErrorKind {
+        self.by_size().unwrap_or_else(|| ProviderErrorKind::PromptTooLong {
             window_tokens: self.sizes.certain_limit(),
             prompt_tokens: self.sizes.stated_prompt(),
         })
     }
 
-    fn quota(&self) -> TroubleKind {
-        TroubleKind::Quota { affordable_tokens: self.sizes.allowance }
+    fn quota(&self) -> ProviderErrorKind {
+        ProviderErrorKind::Quota { affordable_tokens: self.sizes.allowance }
     }
 
-    fn by_phrase(&self) -> Option<TroubleKind> {
+    fn by_phrase(&self) -> Option<ProviderErrorKind> {
         // A refusal for good that mentions a timeout is about a setting of that name.
         let passing =
             self.status.is_none_or(|status| !(400..500).contains(&status)) || self.status_is(&[408, 409]);
         let forbids = self.status_is(&[403]) || self.status.is_none();
-        let malformed = |complaint| TroubleKind::MalformedRequest { complaint };
+        let malformed = |complaint| ProviderErrorKind::MalformedRequest { complaint };
         if self.says(phrases::QUOTA) {
             Some(self.quota())
         } else if self.says(phrases::AUTH) && !self.status_is(&[404]) {
-            Some(TroubleKind::Auth)
+            Some(ProviderErrorKind::Auth)
         } else if self.says(phrases::UNKNOWN_MODEL) || self.is_missing_model() {
-            Some(TroubleKind::UnknownModel)
+            Some(ProviderErrorKind::UnknownModel)
         } else if self.says(phrases::NO_SUCH_PATH) {
-            Some(TroubleKind::WrongWire { sign: WrongWireSign::NoSuchPath })
+            Some(ProviderErrorKind::WrongWire { sign: WrongWireSign::NoSuchPath })
         } else if self.says(phrases::FOREIGN_REASONING) {
             Some(malformed(RequestComplaint::ForeignReasoning))
         } else if self.says(phrases::TOOL_PAIRING) {
@@ -381,11 +385,11 @@ impl<'a> Case<'a> {
         } else if self.says(phrases::ROLE_ORDER) {
             Some(malformed(RequestComplaint::RoleOrder))
         } else if self.says(phrases::OVERLOAD) && passing {
-            Some(TroubleKind::Overload)
+            Some(ProviderErrorKind::Overload)
         } else if self.says(phrases::TIMEOUT) && passing {
-            Some(TroubleKind::Timeout)
+            Some(ProviderErrorKind::Timeout)
         } else if self.says(phrases::FORBIDDEN) && forbids {
-            Some(TroubleKind::Forbidden)
+            Some(ProviderErrorKind::Forbidden)
         } else {
             None
         }
@@ -402,42 +406,42 @@ impl<'a> Case<'a> {
             || (self.said.has_code(&["not_found_error", "not_found"]) && self.status_is(&[404]))
     }
 
-    fn by_status(&self) -> Option<TroubleKind> {
-        let malformed = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
+    fn by_status(&self) -> Option<ProviderErrorKind> {
+        let malformed = ProviderErrorKind::MalformedRequest { complaint: RequestComplaint::Other };
         let code = |codes: &[&str]| self.said.has_code(codes);
         Some(match self.status {
-            Some(401 | 407) => TroubleKind::Auth,
+            Some(401 | 407) => ProviderErrorKind::Auth,
             Some(402) => self.quota(),
-            Some(403) => TroubleKind::Forbidden,
-            Some(404 | 405 | 501) => TroubleKind::WrongWire { sign: WrongWireSign::NoSuchPath },
-            Some(408 | 504 | 522 | 524) => TroubleKind::Timeout,
-            Some(429) => TroubleKind::RateLimit,
-            Some(498 | 503 | 529) => TroubleKind::Overload,
+            Some(403) => ProviderErrorKind::Forbidden,
+            Some(404 | 405 | 501) => ProviderErrorKind::WrongWire { sign: WrongWireSign::NoSuchPath },
+            Some(408 | 504 | 522 | 524) => ProviderErrorKind::Timeout,
+            Some(429) => ProviderErrorKind::RateLimit,
+            Some(498 | 503 | 529) => ProviderErrorKind::Overload,
             // Nothing but a status says nothing: some answer an overflow that way.
             Some(400 | 422) if self.said.texts.is_empty() => return None,
             Some(400 | 415 | 422) => malformed,
-            Some(500..=599) => TroubleKind::ServerFault,
-            _ if code(&["rate_limit_error", "rate_limit_exceeded"]) => TroubleKind::RateLimit,
+            Some(500..=599) => ProviderErrorKind::ServerFault,
+            _ if code(&["rate_limit_error", "rate_limit_exceeded"]) => ProviderErrorKind::RateLimit,
             _ if code(&["permission_error", "permission_denied", "accessdeniedexception"]) => {
-                TroubleKind::Forbidden
+                ProviderErrorKind::Forbidden
             }
             _ if code(&["invalid_request_error", "validationexception", "invalid_argument"]) => malformed,
             _ if code(&["api_error", "server_error", "internal_server_error", "internalserverexception"]) => {
-                TroubleKind::ServerFault
+                ProviderErrorKind::ServerFault
             }
             _ => return None,
         })
     }
 
-    fn retry_after(&self, kind: &TroubleKind) -> Option<Duration> {
+    fn retry_after(&self, kind: &ProviderErrorKind) -> Option<Duration> {
         let waits = matches!(
             kind,
-            TroubleKind::RateLimit
-                | TroubleKind::Overload
-                | TroubleKind::Quota { .. }
-                | TroubleKind::ServerFault
-                | TroubleKind::Timeout
-                | TroubleKind::Unknown
+            ProviderErrorKind::RateLimit
+                | ProviderErrorKind::Overload
+                | ProviderErrorKind::Quota { .. }
+                | ProviderErrorKind::ServerFault
+                | ProviderErrorKind::Timeout
+                | ProviderErrorKind::Unknown
         );
         let told = || {
             from_headers(self.headers)

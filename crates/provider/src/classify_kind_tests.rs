@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use super::tests::kind;
 use super::{Failure, TransportFault, classify};
-use crate::sizes::AskedFor;
-use crate::trouble::{
-    ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
+use crate::provider_error::{
+    ConnectStage, ImageComplaint, ProviderError, ProviderErrorKind, RequestComplaint, Retry, WrongWireSign,
 };
+use crate::sizes::AskedFor;
 
-fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Trouble {
+fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> ProviderError {
     classify(Failure::Answer { status, headers, body: body.as_bytes() }, AskedFor::default())
 }
 
 /// Checks answers and shows every one that is read wrongly.
-fn check_all<'a>(expected: &TroubleKind, answers: impl IntoIterator<Item = (u16, &'a str)>) {
+fn check_all<'a>(expected: &ProviderErrorKind, answers: impl IntoIterator<Item = (u16, &'a str)>) {
     let found = answers.into_iter().map(|(status, body)| (status, body, kind(status, body)));
     let wrong: Vec<_> = found
         .filter(|(_, _, found)| found != expected)
@@ -26,7 +26,7 @@ fn check_all<'a>(expected: &TroubleKind, answers: impl IntoIterator<Item = (u16,
 #[test]
 fn rate_limits() {
     check_all(
-        &TroubleKind::RateLimit,
+        &ProviderErrorKind::RateLimit,
         [
             (
                 429,
@@ -64,7 +64,7 @@ fn rate_limits() {
 #[test]
 fn quotas() {
     check_all(
-        &TroubleKind::Quota { affordable_tokens: None },
+        &ProviderErrorKind::Quota { affordable_tokens: None },
         [
             (
                 429,
@@ -96,13 +96,13 @@ fn quotas() {
         ],
     );
     let affordable = r#"{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 32000 tokens, but can only afford 4000. To increase, visit the site","code":402}}"#;
-    assert_eq!(kind(402, affordable), TroubleKind::Quota { affordable_tokens: Some(4_000) });
+    assert_eq!(kind(402, affordable), ProviderErrorKind::Quota { affordable_tokens: Some(4_000) });
 }
 
 #[test]
 fn keys() {
     check_all(
-        &TroubleKind::Auth,
+        &ProviderErrorKind::Auth,
         [
             (
                 401,
@@ -131,7 +131,7 @@ fn keys() {
         ],
     );
     check_all(
-        &TroubleKind::Forbidden,
+        &ProviderErrorKind::Forbidden,
         [
             (
                 403,
@@ -150,7 +150,7 @@ fn keys() {
 #[test]
 fn models() {
     check_all(
-        &TroubleKind::UnknownModel,
+        &ProviderErrorKind::UnknownModel,
         [
             (
                 404,
@@ -188,7 +188,7 @@ fn models() {
 #[test]
 fn overload_timeouts_and_faults() {
     check_all(
-        &TroubleKind::Overload,
+        &ProviderErrorKind::Overload,
         [
             (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
             (200, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
@@ -206,7 +206,7 @@ fn overload_timeouts_and_faults() {
         ],
     );
     check_all(
-        &TroubleKind::Timeout,
+        &ProviderErrorKind::Timeout,
         [
             (408, ""),
             (504, "<html>504 Gateway Time-out</html>"),
@@ -219,7 +219,7 @@ fn overload_timeouts_and_faults() {
         ],
     );
     check_all(
-        &TroubleKind::ServerFault,
+        &ProviderErrorKind::ServerFault,
         [
             (500, r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#),
             (502, "<html>502 Bad Gateway</html>"),
@@ -234,18 +234,19 @@ fn overflow_words_count_whatever_the_status() {
     let too_long =
         |status| kind(status, r#"{"error":{"message":"prompt is too long: 9000 tokens > 8192 maximum"}}"#);
     for status in [400, 413, 422, 500, 503] {
-        let expected = TroubleKind::PromptTooLong { window_tokens: Some(8_192), prompt_tokens: Some(9_000) };
+        let expected =
+            ProviderErrorKind::PromptTooLong { window_tokens: Some(8_192), prompt_tokens: Some(9_000) };
         assert_eq!(too_long(status), expected, "{status}");
     }
     for status in [401, 403, 404, 429] {
-        assert!(!matches!(too_long(status), TroubleKind::PromptTooLong { .. }), "{status}");
+        assert!(!matches!(too_long(status), ProviderErrorKind::PromptTooLong { .. }), "{status}");
     }
 }
 
 #[test]
 fn policies() {
     check_all(
-        &TroubleKind::ContentPolicy,
+        &ProviderErrorKind::ContentPolicy,
         [
             (
                 400,
@@ -274,7 +275,7 @@ fn policies() {
 
 #[test]
 fn requests_that_are_wrong() {
-    let unknown = |name: &str| TroubleKind::MalformedRequest {
+    let unknown = |name: &str| ProviderErrorKind::MalformedRequest {
         complaint: RequestComplaint::UnknownParameter { name: Some(name.to_owned()) },
     };
     check_all(
@@ -287,7 +288,7 @@ fn requests_that_are_wrong() {
             (502, r#"{"error":{"message":"Unknown parameter: 'max_tokens'."}}"#),
         ],
     );
-    let other = |complaint| TroubleKind::MalformedRequest { complaint };
+    let other = |complaint| ProviderErrorKind::MalformedRequest { complaint };
     check_all(
         &other(RequestComplaint::ForeignReasoning),
         [
@@ -347,7 +348,7 @@ fn requests_that_are_wrong() {
 
 #[test]
 fn payloads_and_pictures() {
-    let payload = |limit: Option<u64>, sent: Option<u64>| TroubleKind::PayloadTooLarge {
+    let payload = |limit: Option<u64>, sent: Option<u64>| ProviderErrorKind::PayloadTooLarge {
         limit_bytes: limit,
         sent_bytes: sent,
     };
@@ -374,7 +375,7 @@ fn payloads_and_pictures() {
         ),
         payload(Some(1_048_576), None)
     );
-    let image = |complaint| TroubleKind::ImageRefused { complaint };
+    let image = |complaint| ProviderErrorKind::ImageRefused { complaint };
     assert_eq!(
         kind(
             400,
@@ -405,7 +406,7 @@ fn payloads_and_pictures() {
 
 #[test]
 fn other_wires() {
-    let wrong = |sign| TroubleKind::WrongWire { sign };
+    let wrong = |sign| ProviderErrorKind::WrongWire { sign };
     check_all(
         &wrong(WrongWireSign::NoSuchPath),
         [
@@ -433,21 +434,24 @@ fn other_wires() {
 
 #[test]
 fn what_is_not_known_is_not_guessed() {
-    check_all(&TroubleKind::Unknown, [(400, ""), (400, "{}"), (418, "tea")]);
-    assert!(matches!(kind(400, r#"{"error":{"message":"Error"}}"#), TroubleKind::MalformedRequest { .. }));
+    check_all(&ProviderErrorKind::Unknown, [(400, ""), (400, "{}"), (418, "tea")]);
+    assert!(matches!(
+        kind(400, r#"{"error":{"message":"Error"}}"#),
+        ProviderErrorKind::MalformedRequest { .. }
+    ));
 }
 
 #[test]
 fn faults_of_the_connection() {
     let of = |fault| classify(Failure::Transport(fault), AskedFor::default()).kind;
-    assert_eq!(of(TransportFault::Name), TroubleKind::Unreachable { stage: ConnectStage::Name });
-    assert_eq!(of(TransportFault::Connect), TroubleKind::Unreachable { stage: ConnectStage::Connect });
-    assert_eq!(of(TransportFault::Tls), TroubleKind::Unreachable { stage: ConnectStage::Tls });
-    assert_eq!(of(TransportFault::Closed), TroubleKind::Unreachable { stage: ConnectStage::Closed });
-    assert_eq!(of(TransportFault::FirstByteTimeout), TroubleKind::Timeout);
-    assert_eq!(of(TransportFault::Silence), TroubleKind::Timeout);
-    assert_eq!(of(TransportFault::Cut), TroubleKind::Interrupted);
-    assert_eq!(of(TransportFault::Garbled), TroubleKind::WrongWire { sign: WrongWireSign::NotJson });
+    assert_eq!(of(TransportFault::Name), ProviderErrorKind::Unreachable { stage: ConnectStage::Name });
+    assert_eq!(of(TransportFault::Connect), ProviderErrorKind::Unreachable { stage: ConnectStage::Connect });
+    assert_eq!(of(TransportFault::Tls), ProviderErrorKind::Unreachable { stage: ConnectStage::Tls });
+    assert_eq!(of(TransportFault::Closed), ProviderErrorKind::Unreachable { stage: ConnectStage::Closed });
+    assert_eq!(of(TransportFault::FirstByteTimeout), ProviderErrorKind::Timeout);
+    assert_eq!(of(TransportFault::Silence), ProviderErrorKind::Timeout);
+    assert_eq!(of(TransportFault::Cut), ProviderErrorKind::Interrupted);
+    assert_eq!(of(TransportFault::Garbled), ProviderErrorKind::WrongWire { sign: WrongWireSign::NotJson });
 }
 
 #[test]
@@ -472,5 +476,5 @@ fn waits_codes_and_ids_come_along() {
     let budget = [("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "6m0s")];
     assert_eq!(answer(429, &budget, "").retry_after, Some(Duration::from_secs(360)));
     let aws = [("x-amzn-ErrorType", "ThrottlingException:http://internal")];
-    assert_eq!(answer(400, &aws, r#"{"message":"Rate exceeded"}"#).kind, TroubleKind::RateLimit);
+    assert_eq!(answer(400, &aws, r#"{"message":"Rate exceeded"}"#).kind, ProviderErrorKind::RateLimit);
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{Failure, classify};
+use crate::provider_error::ProviderErrorKind;
 use crate::sizes::AskedFor;
-use crate::trouble::TroubleKind;
 
 /// Ways to say that a prompt of `P` and a cap of `C` do not fit a window of `W`.
 const WITH_CAP: [&str; 6] = [
@@ -70,7 +70,7 @@ fn fill(template: &str, values: &[(char, u64)], spelling: Spelling) -> String {
     out
 }
 
-fn kind_of(words: &str) -> TroubleKind {
+fn kind_of(words: &str) -> ProviderErrorKind {
     let body = serde_json::json!({"error": {"message": words}}).to_string();
     classify(Failure::Answer { status: 400, headers: &[], body: body.as_bytes() }, AskedFor::default()).kind
 }
@@ -91,7 +91,7 @@ proptest! {
         let cap = room + over;
         let values = [('P', prompt), ('C', cap), ('W', window), ('T', prompt + cap), ('R', room)];
         let words = fill(template, &values, spelling);
-        let expected = TroubleKind::OutputCapTooLarge {
+        let expected = ProviderErrorKind::OutputCapTooLarge {
             largest_cap_tokens: Some(room),
             window_tokens: Some(window),
             prompt_tokens: Some(prompt),
@@ -108,7 +108,7 @@ proptest! {
     ) {
         let prompt = window + over;
         let words = fill(template, &[('P', prompt), ('W', window)], spelling);
-        let expected = TroubleKind::PromptTooLong { window_tokens: Some(window), prompt_tokens: Some(prompt) };
+        let expected = ProviderErrorKind::PromptTooLong { window_tokens: Some(window), prompt_tokens: Some(prompt) };
         prop_assert_eq!(kind_of(&words), expected, "{}", words);
     }
 
@@ -135,7 +135,7 @@ proptest! {
         let words = parts.join(" ");
         let numbers: Vec<u64> = parts.iter().filter_map(|part| part.parse().ok()).collect();
         match kind_of(&words) {
-            TroubleKind::PromptTooLong { window_tokens, prompt_tokens } => {
+            ProviderErrorKind::PromptTooLong { window_tokens, prompt_tokens } => {
                 for value in [window_tokens, prompt_tokens].into_iter().flatten() {
                     prop_assert!(numbers.contains(&value), "{} from {}", value, words);
                 }
@@ -143,7 +143,7 @@ proptest! {
                     prop_assert!(prompt >= window, "{}", words);
                 }
             }
-            TroubleKind::OutputCapTooLarge { largest_cap_tokens, window_tokens, .. } => {
+            ProviderErrorKind::OutputCapTooLarge { largest_cap_tokens, window_tokens, .. } => {
                 if let Some(window) = window_tokens {
                     prop_assert!(numbers.contains(&window), "{} from {}", window, words);
                 }

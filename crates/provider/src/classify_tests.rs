@@ -1,23 +1,23 @@
 //! Errors about sizes: every wording met so far, with what it means. A wording that is read wrongly goes in here first.
 
 use super::{Failure, classify};
+use crate::provider_error::ProviderErrorKind;
 use crate::sizes::AskedFor;
-use crate::trouble::TroubleKind;
 
-pub(super) fn kind(status: u16, body: &str) -> TroubleKind {
+pub(super) fn kind(status: u16, body: &str) -> ProviderErrorKind {
     classify(Failure::Answer { status, headers: &[], body: body.as_bytes() }, AskedFor::default()).kind
 }
 
-fn prompt(window: impl Into<Option<u64>>, prompt: impl Into<Option<u64>>) -> TroubleKind {
-    TroubleKind::PromptTooLong { window_tokens: window.into(), prompt_tokens: prompt.into() }
+fn prompt(window: impl Into<Option<u64>>, prompt: impl Into<Option<u64>>) -> ProviderErrorKind {
+    ProviderErrorKind::PromptTooLong { window_tokens: window.into(), prompt_tokens: prompt.into() }
 }
 
 fn cap(
     largest: impl Into<Option<u64>>,
     window: impl Into<Option<u64>>,
     prompt: impl Into<Option<u64>>,
-) -> TroubleKind {
-    TroubleKind::OutputCapTooLarge {
+) -> ProviderErrorKind {
+    ProviderErrorKind::OutputCapTooLarge {
         largest_cap_tokens: largest.into(),
         window_tokens: window.into(),
         prompt_tokens: prompt.into(),
@@ -48,7 +48,7 @@ fn envelopes(words: &str) -> Vec<String> {
 }
 
 /// Checks wordings in every envelope and as events inside a stream, and shows every one that is read wrongly.
-fn check_all<'a>(wordings: impl IntoIterator<Item = (&'a str, TroubleKind)>) {
+fn check_all<'a>(wordings: impl IntoIterator<Item = (&'a str, ProviderErrorKind)>) {
     let mut wrong = Vec::new();
     for (words, expected) in wordings {
         let mut bodies = envelopes(words);
@@ -259,33 +259,36 @@ fn rates_are_no_windows() {
         (429, "This request exceeds the limit of 30000 tokens per minute"),
         (429, "Too many tokens, please wait before trying again."),
     ] {
-        assert_eq!(kind(status, words), TroubleKind::RateLimit, "{words}");
+        assert_eq!(kind(status, words), ProviderErrorKind::RateLimit, "{words}");
     }
     let tier = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Extra usage is required for long context requests."}}"#;
-    assert_eq!(kind(429, tier), TroubleKind::OverAllowance { allowed_tokens: None, asked_tokens: None });
+    assert_eq!(
+        kind(429, tier),
+        ProviderErrorKind::OverAllowance { allowed_tokens: None, asked_tokens: None }
+    );
     let openai = "Request too large for gpt-4o in organization org-abc on tokens per min (TPM): Limit 30000, Requested 45123. The input or output tokens must be reduced in order to run successfully.";
-    let over = TroubleKind::OverAllowance { allowed_tokens: Some(30_000), asked_tokens: Some(45_123) };
+    let over = ProviderErrorKind::OverAllowance { allowed_tokens: Some(30_000), asked_tokens: Some(45_123) };
     assert_eq!(kind(429, openai), over);
     let groq = r#"{"error":{"message":"Request too large for model `llama-3.1-8b-instant` in organization `org_1` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 7500, please reduce your message size and try again.","type":"tokens","code":"rate_limit_exceeded"}}"#;
     assert_eq!(
         kind(413, groq),
-        TroubleKind::OverAllowance { allowed_tokens: Some(6_000), asked_tokens: Some(7_500) }
+        ProviderErrorKind::OverAllowance { allowed_tokens: Some(6_000), asked_tokens: Some(7_500) }
     );
     let free = r#"{"error":{"message":"Prompt tokens limit exceeded: 41213 > 10231. To increase, visit the site","code":402}}"#;
     assert_eq!(
         kind(402, free),
-        TroubleKind::OverAllowance { allowed_tokens: Some(10_231), asked_tokens: Some(41_213) }
+        ProviderErrorKind::OverAllowance { allowed_tokens: Some(10_231), asked_tokens: Some(41_213) }
     );
     let reached = "Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 4000. Please try again in 6s.";
-    assert_eq!(kind(429, reached), TroubleKind::RateLimit);
+    assert_eq!(kind(429, reached), ProviderErrorKind::RateLimit);
 }
 
 #[test]
 fn what_a_user_wrote_is_no_error() {
     let echo = r#"{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required","input":{"messages":[{"role":"user","content":"prompt is too long: 213462 tokens > 200000 maximum"}]}}]}"#;
-    assert!(matches!(kind(422, echo), TroubleKind::MalformedRequest { .. }));
+    assert!(matches!(kind(422, echo), ProviderErrorKind::MalformedRequest { .. }));
     let answer = r#"{"choices":[{"message":{"content":"prompt is too long: 213462 tokens > 200000 maximum"}}],"error":null}"#;
-    assert!(matches!(kind(200, answer), TroubleKind::WrongWire { .. }));
+    assert!(matches!(kind(200, answer), ProviderErrorKind::WrongWire { .. }));
 }
 
 #[test]
@@ -300,7 +303,7 @@ fn words_like_an_overflow_that_are_none() {
     ] {
         for body in envelopes(words) {
             let found = kind(400, &body);
-            assert!(!matches!(found, TroubleKind::PromptTooLong { .. }), "{words}: {found:?}");
+            assert!(!matches!(found, ProviderErrorKind::PromptTooLong { .. }), "{words}: {found:?}");
         }
     }
 }

@@ -17,11 +17,11 @@ use crate::endpoint::{Endpoint, EndpointKind};
 use crate::failure::TransportFault;
 use crate::headers::headers_of;
 use crate::held::{HoldBudget, HoldLimits};
+use crate::provider_error::{ProviderError, ProviderErrorKind, RequestComplaint, Retry};
 use crate::reply::{Broken, Opening, Reply};
 use crate::sent_secrets::SentSecrets;
 use crate::slots::Slots;
 use crate::transport::{Stage, fault_of};
-use crate::trouble::{RequestComplaint, Retry, Trouble, TroubleKind};
 
 /// How a client is set up.
 #[derive(Clone, Debug)]
@@ -182,10 +182,14 @@ impl Client {
         Ok(reply)
     }
 
-    fn request(&self, endpoint: &Endpoint, call: &OutgoingCall) -> Result<reqwest::Request, Box<Trouble>> {
+    fn request(
+        &self,
+        endpoint: &Endpoint,
+        call: &OutgoingCall,
+    ) -> Result<reqwest::Request, Box<ProviderError>> {
         let unsendable = |words: String| {
-            let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
-            Box::new(Trouble { words, ..Trouble::of(kind) })
+            let kind = ProviderErrorKind::MalformedRequest { complaint: RequestComplaint::Other };
+            Box::new(ProviderError { words, ..ProviderError::of(kind) })
         };
         let mut url = endpoint.base.of_wire(call.wire_format);
         if let Some(query) = &call.query {
@@ -206,10 +210,10 @@ impl Client {
     }
 
     /// How long to wait before trying again; `None` when there is no use or it was tried often enough.
-    fn wait_before_next(&self, trouble: &Trouble, before: &[FailedAttempt]) -> Option<Duration> {
+    fn wait_before_next(&self, trouble: &ProviderError, before: &[FailedAttempt]) -> Option<Duration> {
         let tried = u32::try_from(before.len()).unwrap_or(u32::MAX).saturating_add(1);
         let most = match trouble.kind {
-            TroubleKind::Timeout => self.retries.attempts_after_timeout,
+            ProviderErrorKind::Timeout => self.retries.attempts_after_timeout,
             _ => self.retries.attempts,
         };
         if tried >= most {

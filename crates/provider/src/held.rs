@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::provider_error::{ProviderError, ProviderErrorKind};
 use crate::reply::Chunk;
-use crate::trouble::{Trouble, TroubleKind};
 use throughline_wire::Delta;
 
 /// The code of the trouble that an answer was passed on whole and not held.
@@ -75,16 +75,16 @@ impl HeldBytes {
     }
 
     /// Why an answer has an end but is not known.
-    pub(crate) fn trouble(&self) -> Trouble {
+    pub(crate) fn trouble(&self) -> ProviderError {
         let HoldLimits { answer_bytes, all_bytes } = self.budget.limits;
-        Trouble {
+        ProviderError {
             code: Some(ANSWER_NOT_HELD.to_owned()),
             words: format!(
                 "the answer is larger than may be held ({answer_bytes} bytes, or {all_bytes} bytes for all answers at a time): \
                  it was passed on and is not recorded"
             ),
             should_retry: Some(false),
-            ..Trouble::of(TroubleKind::Unknown)
+            ..ProviderError::of(ProviderErrorKind::Unknown)
         }
     }
 }

@@ -2,9 +2,10 @@
 //! not, how large a window is, whose request a server works on first.
 //!
 //! [`Endpoint`] says who is spoken to; [`Client`] sends an [`OutgoingCall`] there and gives a [`Reply`], within limits of
-//! time and with retries while nothing was handed on. [`classify`] turns a failure into [`Trouble`] of a kind that says what
-//! can be done about it, [`advice`] into words for a person. [`CacheMarks`] places marks as the last step before the wire;
-//! [`cache_outcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be. [`WindowFacts`] resolves a window.
+//! time and with retries while nothing was handed on. [`classify`] turns a failure into a [`ProviderError`] whose kind says
+//! what can be done about it, [`advice`] into words for a person. [`CacheMarks`] places marks as the last step before the
+//! wire; [`cache_outcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be.
+//! [`WindowFacts`] resolves a window.
 //!
 //! Not for: deciding what is done about trouble (that is the engine's), and the form of requests and answers (that is the
 //! wire's).
@@ -26,6 +27,7 @@ mod codes;
 mod codex;
 mod endpoint;
 mod endpoint_url;
+mod error_body;
 mod failure;
 mod fingerprint;
 #[cfg(feature = "client")]
@@ -37,12 +39,12 @@ mod lexemes;
 #[cfg(feature = "client")]
 mod pass_on;
 mod phrases;
+mod provider_error;
 #[cfg(feature = "client")]
 mod reader;
 #[cfg(feature = "client")]
 mod reply;
 mod retry_after;
-mod said;
 mod secret;
 #[cfg(feature = "client")]
 mod sent_secrets;
@@ -51,7 +53,6 @@ mod sizes;
 mod slots;
 #[cfg(feature = "client")]
 mod transport;
-mod trouble;
 mod window;
 mod window_answers;
 mod wordings;
@@ -60,40 +61,36 @@ pub use advice::{advice, advice_on_list};
 #[cfg(feature = "client")]
 pub use ask::ListedModel;
 pub use cache_marks::{
-    CacheMarks, MOST_MARKS, Marked, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
+    CacheMarks, MOST_MARKS, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
 };
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
-pub use cache_model::{CacheStyle, CacheWrites, MarkComplaint, PrefixCache, PricedPrompt};
+pub use cache_model::{CacheStyle, MarkComplaint, PrefixCache, PricedPrompt};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
 #[cfg(feature = "client")]
-pub use call::{
-    CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, Refusal, RetryLimits, TimeLimits, Timings,
-};
+pub use call::{CallEnd, CallError, HoldBack, OutgoingCall, Refusal, RetryLimits, TimeLimits};
 pub use classify::classify;
 #[cfg(feature = "client")]
-pub use client::{Client, ClientError, ClientOptions};
+pub use client::{Client, ClientOptions};
 pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeySource};
-pub use endpoint_url::{AddressError, BaseUrl};
-pub use failure::{Failure, TransportFault};
+pub use endpoint_url::BaseUrl;
+pub use failure::Failure;
 pub use fingerprint::{Fingerprint, PieceHash};
 #[cfg(feature = "client")]
 pub use held::{ANSWER_NOT_HELD, HoldLimits};
 #[cfg(feature = "client")]
 pub use pass_on::{PassedReply, PassedRequest};
+pub use provider_error::{
+    ConnectStage, ImageComplaint, ProviderError, ProviderErrorKind, RequestComplaint, Retry, WrongWireSign,
+};
 #[cfg(feature = "client")]
 pub use reply::{Chunk, Reply};
 pub use secret::SecretKey;
 pub use sizes::AskedFor;
 #[cfg(feature = "client")]
-pub use slots::{Priority, SendState, ServerSlots, Slots};
+pub use slots::{Priority, ServerSlots, Slots};
 #[cfg(feature = "client")]
 pub use tokio_util::sync::CancellationToken;
-pub use trouble::{
-    ConnectStage, ImageComplaint, KeyForm, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
-};
-pub use window::{
-    EndpointWindow, ResolvedWindow, WindowCandidate, WindowFacts, WindowQuestion, WindowRoom, WindowSource,
-};
+pub use window::{EndpointWindow, ResolvedWindow, WindowFacts, WindowQuestion, WindowRoom, WindowSource};
 pub use window_answers::{
     slots_in_llama_props, window_in_llama_props, window_in_lm_studio, window_in_models_list,
     window_in_ollama_running, window_in_ollama_show,

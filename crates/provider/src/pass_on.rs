@@ -7,9 +7,9 @@ use reqwest::header::HeaderMap;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::headers::put_call_headers;
+use crate::provider_error::ProviderError;
 use crate::reply::listed;
 use crate::transport::{Stage, fault_of};
-use crate::trouble::Trouble;
 use crate::{AskedFor, Failure, classify};
 
 /// A request to be passed on.
@@ -46,16 +46,22 @@ impl PassedReply {
 
 impl Client {
     /// Passes a request on and waits for the head of the answer.
-    pub async fn pass_on(&self, endpoint: &Endpoint, request: PassedRequest) -> Result<PassedReply, Trouble> {
+    pub async fn pass_on(
+        &self,
+        endpoint: &Endpoint,
+        request: PassedRequest,
+    ) -> Result<PassedReply, ProviderError> {
         let PassedRequest { method, path, query, headers: own, body } = request;
         let mut url = format!("{}{path}", endpoint.base.root());
         if let Some(query) = query {
             url.push('?');
             url.push_str(&query);
         }
-        let unsendable = |words: String| Trouble {
+        let unsendable = |words: String| ProviderError {
             words,
-            ..Trouble::of(crate::TroubleKind::MalformedRequest { complaint: crate::RequestComplaint::Other })
+            ..ProviderError::of(crate::ProviderErrorKind::MalformedRequest {
+                complaint: crate::RequestComplaint::Other,
+            })
         };
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| unsendable("the method cannot be sent".to_owned()))?;
@@ -66,7 +72,7 @@ impl Client {
         let failed = |fault| classify(Failure::Transport(fault), AskedFor::default());
         let sent = tokio::time::timeout(self.limits().first_byte, sent).await;
         let response = match sent {
-            Err(_) => return Err(failed(crate::TransportFault::FirstByteTimeout)),
+            Err(_) => return Err(failed(crate::failure::TransportFault::FirstByteTimeout)),
             Ok(Err(error)) => return Err(failed(fault_of(&error, Stage::Sending))),
             Ok(Ok(response)) => response,
         };

@@ -13,11 +13,11 @@ use crate::call::{CallEnd, Refusal, TimeLimits};
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
 use crate::held::{HeldBytes, bytes_held_of};
+use crate::provider_error::{ProviderError, ProviderErrorKind, WrongWireSign};
 use crate::reply::{Broken, Chunk, Opening};
 use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::transport::{Stage, fault_of};
-use crate::trouble::{Trouble, TroubleKind, WrongWireSign};
 
 /// As much of an error's body as is read, and how long that may take.
 const MOST_ERROR_BYTES: usize = 256 * 1024;
@@ -27,7 +27,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Reads one answer.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ReplyReader {
     response: Response,
     decoder: Option<StreamDecoder>,
     wire_format: WireFormat,
@@ -43,7 +43,7 @@ pub(crate) struct Reader {
     /// What is held of the answer; `None` once that was too much, and from then on everything is only passed on.
     held: Option<HeldBytes>,
     /// Why nothing is held any more.
-    not_held: Option<Trouble>,
+    not_held: Option<ProviderError>,
 }
 
 /// A body that was read to its end, or as far as it may be held.
@@ -56,7 +56,7 @@ pub(crate) enum WholeBody {
 }
 
 /// What came next.
-pub(crate) enum Step {
+pub(crate) enum ReadStep {
     Chunk(Chunk),
     Over { last: Option<Chunk>, ending: Ending },
 }
@@ -65,14 +65,14 @@ pub(crate) enum Step {
 pub(crate) type Ending = Result<Box<Answer>, Box<Broken>>;
 
 /// What reading a piece came to.
-enum Piece {
+enum ReadPiece {
     Bytes(Bytes),
     End,
     Fault(TransportFault),
     Cancelled,
 }
 
-impl Reader {
+impl ReplyReader {
     /// Takes the secrets of the request over: nobody else needs them any more.
     pub(crate) fn new(response: Response, opening: &mut Opening<'_>) -> Self {
         Self {
@@ -101,26 +101,26 @@ impl Reader {
     }
 
     /// The next piece of a stream.
-    pub(crate) async fn next(&mut self) -> Step {
+    pub(crate) async fn next(&mut self) -> ReadStep {
         let late = if self.has_events { TransportFault::Silence } else { TransportFault::FirstByteTimeout };
         match self.piece(late).await {
-            Piece::Bytes(raw) => self.take(raw),
-            Piece::End => self.over(None),
+            ReadPiece::Bytes(raw) => self.take(raw),
+            ReadPiece::End => self.over(None),
             // The answer was complete; how the connection ends is of no matter.
-            Piece::Fault(_) | Piece::Cancelled if self.flow == Flow::Done => self.over(None),
-            Piece::Fault(fault) => {
+            ReadPiece::Fault(_) | ReadPiece::Cancelled if self.flow == Flow::Done => self.over(None),
+            ReadPiece::Fault(fault) => {
                 let trouble = classify(Failure::Transport(fault), self.asked);
                 self.over(Some(CallEnd::Failed(Box::new(trouble))))
             }
-            Piece::Cancelled => self.over(Some(CallEnd::Cancelled)),
+            ReadPiece::Cancelled => self.over(Some(CallEnd::Cancelled)),
         }
     }
 
-    fn take(&mut self, raw: Bytes) -> Step {
+    fn take(&mut self, raw: Bytes) -> ReadStep {
         let mut deltas = Vec::new();
         if self.not_held.is_some() {
             self.deadline = Instant::now() + self.limits.silence;
-            return Step::Chunk(Chunk { raw, deltas });
+            return ReadStep::Chunk(Chunk { raw, deltas });
         }
         let Some(decoder) = self.decoder.as_mut() else { return self.over(None) };
         let fed = decoder.feed(&raw, &mut deltas);
@@ -130,7 +130,7 @@ impl Reader {
         let chunk = Chunk { raw, deltas };
         if self.held.as_mut().is_some_and(|held| !held.add(bytes_held_of(&chunk))) {
             self.stop_holding();
-            return Step::Chunk(chunk);
+            return ReadStep::Chunk(chunk);
         }
         match fed {
             Ok(flow) => {
@@ -141,29 +141,29 @@ impl Reader {
                     Flow::Done if was_done => self.deadline,
                     Flow::Done => Instant::now() + FAREWELL,
                 };
-                Step::Chunk(chunk)
+                ReadStep::Chunk(chunk)
             }
-            Err(_) if was_done => Step::Chunk(chunk),
+            Err(_) if was_done => ReadStep::Chunk(chunk),
             Err(error) => {
                 let trouble = self.trouble_of(&error, is_first);
                 match self.over(Some(CallEnd::Failed(Box::new(trouble)))) {
-                    Step::Over { ending, .. } => Step::Over { last: Some(chunk), ending },
-                    step @ Step::Chunk(_) => step,
+                    ReadStep::Over { ending, .. } => ReadStep::Over { last: Some(chunk), ending },
+                    step @ ReadStep::Chunk(_) => step,
                 }
             }
         }
     }
 
     /// The end of a stream, and what came of it. `end` is why it ends early.
-    fn over(&mut self, end: Option<CallEnd>) -> Step {
+    fn over(&mut self, end: Option<CallEnd>) -> ReadStep {
         let mut deltas = Vec::new();
         if let Some(trouble) = self.not_held.take() {
             let end = end.unwrap_or_else(|| CallEnd::Failed(Box::new(trouble)));
-            return Step::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
+            return ReadStep::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
         }
         let Some(decoder) = self.decoder.take() else {
             let end = end.unwrap_or(CallEnd::Cancelled);
-            return Step::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
+            return ReadStep::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
         };
         let finished = decoder.finish(&mut deltas);
         let last = (!deltas.is_empty()).then(|| Chunk { raw: Bytes::new(), deltas });
@@ -173,25 +173,25 @@ impl Reader {
             (Ok(answer), Some(CallEnd::Failed(_))) => Ok(Box::new(answer)),
             (Ok(_), Some(CallEnd::Cancelled)) => Err(Broken::cancelled()),
             (Err(interrupted), end) => {
-                let trouble = || CallEnd::Failed(Box::new(Trouble::of(TroubleKind::Interrupted)));
+                let trouble = || CallEnd::Failed(Box::new(ProviderError::of(ProviderErrorKind::Interrupted)));
                 let end = end.unwrap_or_else(trouble);
                 let partial = partial_of(interrupted);
                 Err(self.scrubbed(Broken { partial, ..Broken::new(end) }))
             }
         };
-        Step::Over { last, ending }
+        ReadStep::Over { last, ending }
     }
 
-    async fn piece(&mut self, late: TransportFault) -> Piece {
+    async fn piece(&mut self, late: TransportFault) -> ReadPiece {
         let deadline = self.deadline.min(self.began + self.limits.whole);
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Piece::Cancelled,
+            () = self.cancel.cancelled() => ReadPiece::Cancelled,
             read = timeout_at(deadline, self.response.chunk()) => match read {
-                Err(_) => Piece::Fault(late),
-                Ok(Ok(Some(bytes))) => Piece::Bytes(bytes),
-                Ok(Ok(None)) => Piece::End,
-                Ok(Err(error)) => Piece::Fault(fault_of(&error, Stage::Reading)),
+                Err(_) => ReadPiece::Fault(late),
+                Ok(Ok(Some(bytes))) => ReadPiece::Bytes(bytes),
+                Ok(Ok(None)) => ReadPiece::End,
+                Ok(Err(error)) => ReadPiece::Fault(fault_of(&error, Stage::Reading)),
             },
         }
     }
@@ -208,16 +208,16 @@ impl Reader {
         let mut body = BytesMut::new();
         loop {
             match self.piece(TransportFault::Silence).await {
-                Piece::Bytes(bytes) => {
+                ReadPiece::Bytes(bytes) => {
                     body.extend_from_slice(&bytes);
                     if self.held.as_mut().is_some_and(|held| !held.add(bytes.len())) {
                         self.stop_holding();
                         return Ok(WholeBody::NotHeld { beginning: body.freeze() });
                     }
                 }
-                Piece::End => return Ok(WholeBody::All(body.freeze())),
-                Piece::Fault(fault) => return Err(Broken::transport(fault)),
-                Piece::Cancelled => return Err(Broken::cancelled()),
+                ReadPiece::End => return Ok(WholeBody::All(body.freeze())),
+                ReadPiece::Fault(fault) => return Err(Broken::transport(fault)),
+                ReadPiece::Cancelled => return Err(Broken::cancelled()),
             }
         }
     }
@@ -228,10 +228,10 @@ impl Reader {
         let mut body = BytesMut::new();
         while body.len() < MOST_ERROR_BYTES {
             match self.piece(TransportFault::Silence).await {
-                Piece::Bytes(bytes) => body.extend_from_slice(&bytes),
-                Piece::Cancelled => return Broken::cancelled(),
+                ReadPiece::Bytes(bytes) => body.extend_from_slice(&bytes),
+                ReadPiece::Cancelled => return Broken::cancelled(),
                 // The status says something even where the body breaks off.
-                Piece::End | Piece::Fault(_) => break,
+                ReadPiece::End | ReadPiece::Fault(_) => break,
             }
         }
         self.refused(status, headers, body.freeze())
@@ -249,7 +249,7 @@ impl Reader {
         broken
     }
 
-    pub(crate) fn broken(&self, trouble: Trouble) -> Box<Broken> {
+    pub(crate) fn broken(&self, trouble: ProviderError) -> Box<Broken> {
         self.scrubbed(Broken::new(CallEnd::Failed(Box::new(trouble))))
     }
 
@@ -264,26 +264,28 @@ impl Reader {
     /// A stream that came in one piece, without saying that it is one.
     pub(crate) fn decode_stream(&mut self, body: &Bytes) -> Ending {
         match self.take(body.clone()) {
-            Step::Over { ending, .. } => ending,
-            Step::Chunk(_) => match self.over(None) {
-                Step::Over { ending, .. } => ending,
-                Step::Chunk(_) => Err(Broken::cancelled()),
+            ReadStep::Over { ending, .. } => ending,
+            ReadStep::Chunk(_) => match self.over(None) {
+                ReadStep::Over { ending, .. } => ending,
+                ReadStep::Chunk(_) => Err(Broken::cancelled()),
             },
         }
     }
 
-    fn trouble_of(&self, error: &StreamError, is_first: bool) -> Trouble {
+    fn trouble_of(&self, error: &StreamError, is_first: bool) -> ProviderError {
         let kind = match error {
             StreamError::Upstream(body) => return classify(Failure::Event { data: &body.raw }, self.asked),
-            StreamError::NotAnEvent { .. } => TroubleKind::WrongWire { sign: WrongWireSign::OtherShape },
-            StreamError::Malformed { .. } if is_first => {
-                TroubleKind::WrongWire { sign: WrongWireSign::NotJson }
+            StreamError::NotAnEvent { .. } => {
+                ProviderErrorKind::WrongWire { sign: WrongWireSign::OtherShape }
             }
-            StreamError::Malformed { .. } => TroubleKind::Interrupted,
-            StreamError::TooLarge { .. } | StreamError::Framing(_) => TroubleKind::Unknown,
+            StreamError::Malformed { .. } if is_first => {
+                ProviderErrorKind::WrongWire { sign: WrongWireSign::NotJson }
+            }
+            StreamError::Malformed { .. } => ProviderErrorKind::Interrupted,
+            StreamError::TooLarge { .. } | StreamError::Framing(_) => ProviderErrorKind::Unknown,
         };
-        let should_retry = (kind == TroubleKind::Unknown).then_some(false);
-        Trouble { words: error.to_string(), should_retry, ..Trouble::of(kind) }
+        let should_retry = (kind == ProviderErrorKind::Unknown).then_some(false);
+        ProviderError { words: error.to_string(), should_retry, ..ProviderError::of(kind) }
     }
 }
 

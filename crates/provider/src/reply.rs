@@ -11,15 +11,17 @@ use throughline_wire::{Answer, Delta, Interrupted, ResponseError, Shape, decode_
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, Refusal, TimeLimits, Timings};
+use crate::call::{
+    CallEnd, CallError, CallTimings, FailedAttempt, HoldBack, OutgoingCall, Refusal, TimeLimits,
+};
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
 use crate::held::HoldBudget;
-use crate::reader::{Ending, Reader, Step, WholeBody};
+use crate::provider_error::{ProviderError, ProviderErrorKind};
+use crate::reader::{Ending, ReadStep, ReplyReader, WholeBody};
 use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
-use crate::slots::Slot;
-use crate::trouble::{Trouble, TroubleKind};
+use crate::slots::ServerSlot;
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +38,12 @@ pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     held: VecDeque<Chunk>,
-    reader: Option<Reader>,
+    reader: Option<ReplyReader>,
     ending: Option<Ending>,
     attempts: Vec<FailedAttempt>,
-    timings: Timings,
+    timings: CallTimings,
     /// Held until the answer is over. Last, so that the connection is closed before it is given back.
-    slot: Option<Slot>,
+    slot: Option<ServerSlot>,
 }
 
 /// Why there is no answer, and what there was of it.
@@ -57,7 +59,7 @@ impl Broken {
         Self { end, partial: None, refusal: None }
     }
 
-    pub(crate) fn failed(trouble: Trouble) -> Box<Self> {
+    pub(crate) fn failed(trouble: ProviderError) -> Box<Self> {
         Box::new(Self::new(CallEnd::Failed(Box::new(trouble))))
     }
 
@@ -88,7 +90,7 @@ impl Opening<'_> {
         let status = response.status().as_u16();
         let headers = listed(response.headers());
         let is_stream = is_event_stream(response.headers());
-        let mut reader = Reader::new(response, &mut self);
+        let mut reader = ReplyReader::new(response, &mut self);
         let mut reply = Reply {
             status,
             headers,
@@ -96,7 +98,7 @@ impl Opening<'_> {
             reader: None,
             ending: None,
             attempts: Vec::new(),
-            timings: Timings { head, ..Timings::default() },
+            timings: CallTimings { head, ..CallTimings::default() },
             slot: None,
         };
         if !(200..300).contains(&status) {
@@ -132,12 +134,12 @@ impl Reply {
 
     /// How long things took so far.
     #[must_use]
-    pub fn timings(&self) -> Timings {
+    pub fn timings(&self) -> CallTimings {
         self.timings
     }
 
     /// Keeps the server's slot until the answer is over.
-    pub(crate) fn hold(&mut self, slot: Slot) {
+    pub(crate) fn hold(&mut self, slot: ServerSlot) {
         self.slot = self.reader.is_some().then_some(slot);
     }
 
@@ -158,8 +160,8 @@ impl Reply {
         let step = reader.next().await;
         let elapsed = reader.elapsed();
         let chunk = match step {
-            Step::Chunk(chunk) => Some(chunk),
-            Step::Over { last, ending } => {
+            ReadStep::Chunk(chunk) => Some(chunk),
+            ReadStep::Over { last, ending } => {
                 self.timings.whole = elapsed;
                 self.reader = None;
                 self.slot = None;
@@ -174,7 +176,7 @@ impl Reply {
     }
 
     /// The whole answer, reading whatever is left of it.
-    pub async fn finish(mut self) -> Result<(Answer, Timings), CallError> {
+    pub async fn finish(mut self) -> Result<(Answer, CallTimings), CallError> {
         while self.next().await.is_some() {}
         let attempts = std::mem::take(&mut self.attempts);
         match self.ending.take() {
@@ -188,7 +190,7 @@ impl Reply {
     }
 
     /// Reads a stream until something may be handed on. Whatever fails until then can be tried again.
-    async fn open_stream(&mut self, reader: Reader, hold_back: HoldBack) -> Result<(), Box<Broken>> {
+    async fn open_stream(&mut self, reader: ReplyReader, hold_back: HoldBack) -> Result<(), Box<Broken>> {
         self.reader = Some(reader);
         while let Some(chunk) = self.read_on().await {
             let may_go = match hold_back {
@@ -210,7 +212,7 @@ impl Reply {
     }
 
     /// Reads an answer that comes in one piece, whatever was asked for.
-    async fn read_whole(&mut self, mut reader: Reader) -> Result<(), Box<Broken>> {
+    async fn read_whole(&mut self, mut reader: ReplyReader) -> Result<(), Box<Broken>> {
         let body = match reader.read_whole().await? {
             WholeBody::All(body) => body,
             WholeBody::NotHeld { beginning } => {
@@ -224,7 +226,9 @@ impl Reply {
             Err(ResponseError::NotAnAnswer { found: Shape::EventStream, .. }) => {
                 reader.decode_stream(&body)?
             }
-            Err(ResponseError::Empty) => return Err(reader.broken(Trouble::of(TroubleKind::Interrupted))),
+            Err(ResponseError::Empty) => {
+                return Err(reader.broken(ProviderError::of(ProviderErrorKind::Interrupted)));
+            }
             Err(_) => return Err(reader.refused(self.status, &self.headers, body)),
         };
         let text = answer.text();

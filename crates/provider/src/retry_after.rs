@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::said::duration;
+use crate::error_body::duration;
 
 /// A header of an answer by its name, whatever its capitals.
 pub(crate) fn header<'a>(headers: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {

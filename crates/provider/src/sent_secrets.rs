@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use crate::call::Refusal;
 use crate::endpoint::Endpoint;
+use crate::provider_error::ProviderError;
 use crate::secret::{SHORTEST_PART, SecretKey};
-use crate::trouble::Trouble;
 
 /// Everything that is sent with a request and must not come back in what is recorded or logged of its answer.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl SentSecrets {
     }
 
     /// Takes the secrets out of what is known of a failed call.
-    pub(crate) fn scrub_trouble(&self, trouble: &mut Trouble) {
+    pub(crate) fn scrub_trouble(&self, trouble: &mut ProviderError) {
         for key in self.own.iter().chain(&self.of_client) {
             trouble.words = key.scrub(&trouble.words);
             for text in [&mut trouble.code, &mut trouble.request_id].into_iter().flatten() {

@@ -4,7 +4,7 @@
 //! window says everything. Numbers that contradict each other are not used. Not for: errors without numbers.
 
 use crate::lexemes::Lexeme;
-use crate::wordings::{Role, meanings};
+use crate::wordings::{NumberRole, meanings};
 
 /// Smaller windows and caps are misprints or other numbers: no model in use has one.
 const SMALLEST_PLAUSIBLE_WINDOW: u64 = 512;
@@ -25,7 +25,7 @@ pub struct AskedFor {
 
 /// Sizes stated in an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct StatedSizes {
     pub(crate) window: Option<u64>,
     pub(crate) prompt_limit: Option<u64>,
     pub(crate) prompt: Option<u64>,
@@ -51,33 +51,33 @@ pub(crate) enum Verdict {
     Open,
 }
 
-impl Sizes {
+impl StatedSizes {
     /// Reads them from the words of an error.
     pub(crate) fn read(lexemes: &[Lexeme]) -> Self {
         let found = meanings(lexemes);
-        let only = |role: Role| {
+        let only = |role: NumberRole| {
             let mut values = found.iter().filter(|(other, _)| *other == role).map(|(_, value)| *value);
             let first = values.next()?;
             // Two values for one thing: which is meant is not known.
             values.all(|value| value == first).then_some(first)
         };
-        let parts = found.iter().filter(|(role, _)| *role == Role::PromptPart).map(|(_, value)| *value);
+        let parts = found.iter().filter(|(role, _)| *role == NumberRole::PromptPart).map(|(_, value)| *value);
         let together = parts.reduce(u64::saturating_add);
         Self {
-            window: only(Role::Window),
-            prompt_limit: only(Role::PromptLimit),
-            prompt: only(Role::Prompt).or(together),
-            prompt_characters: only(Role::PromptCharacters),
-            prompt_excess: only(Role::PromptExcess),
-            cap: only(Role::Cap),
-            largest_cap: only(Role::LargestCap)
-                .or_else(|| only(Role::CapBelow)?.checked_sub(1))
+            window: only(NumberRole::Window),
+            prompt_limit: only(NumberRole::PromptLimit),
+            prompt: only(NumberRole::Prompt).or(together),
+            prompt_characters: only(NumberRole::PromptCharacters),
+            prompt_excess: only(NumberRole::PromptExcess),
+            cap: only(NumberRole::Cap),
+            largest_cap: only(NumberRole::LargestCap)
+                .or_else(|| only(NumberRole::CapBelow)?.checked_sub(1))
                 .filter(|largest| (1..=LARGEST_PLAUSIBLE_WINDOW).contains(largest)),
-            total: only(Role::Total),
-            allowance: only(Role::Allowance),
-            asked: only(Role::Asked),
-            byte_limit: only(Role::ByteLimit).or(only(Role::StringLimit)),
-            bytes_sent: only(Role::BytesSent),
+            total: only(NumberRole::Total),
+            allowance: only(NumberRole::Allowance),
+            asked: only(NumberRole::Asked),
+            byte_limit: only(NumberRole::ByteLimit).or(only(NumberRole::StringLimit)),
+            bytes_sent: only(NumberRole::BytesSent),
         }
     }
 

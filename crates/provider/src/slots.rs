@@ -138,10 +138,10 @@ impl Slots {
         priority: Priority,
         longest: Duration,
         cancel: &CancellationToken,
-    ) -> Result<Slot, NoSlot> {
+    ) -> Result<ServerSlot, NoSlot> {
         let slots = self.of(endpoint);
         if slots == ServerSlots::Unlimited {
-            return Ok(Slot { cancel: cancel.clone(), _held: None });
+            return Ok(ServerSlot { cancel: cancel.clone(), _held: None });
         }
         let server = self.server(endpoint);
         if priority == Priority::Foreground
@@ -170,7 +170,7 @@ pub(crate) struct NoSlot;
 
 /// A slot that is held until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ServerSlot {
     /// Cancelled when the request is, and when a background request loses its slot.
     pub(crate) cancel: CancellationToken,
     _held: Option<Held>,
@@ -253,7 +253,7 @@ impl Server {
     }
 
     /// A slot for a foreground request, if it need not wait.
-    fn enter_at_once(self: &Arc<Self>, slots: ServerSlots, cancel: &CancellationToken) -> Option<Slot> {
+    fn enter_at_once(self: &Arc<Self>, slots: ServerSlots, cancel: &CancellationToken) -> Option<ServerSlot> {
         let mut state = self.state();
         let is_free = match slots {
             ServerSlots::Unlimited => true,
@@ -265,8 +265,8 @@ impl Server {
         }
         state.foreground += 1;
         drop(state);
-        let held = Held { server: Arc::clone(self), request: Request::Foreground };
-        Some(Slot { cancel: cancel.clone(), _held: Some(held) })
+        let held = Held { server: Arc::clone(self), request: SlotRequest::Foreground };
+        Some(ServerSlot { cancel: cancel.clone(), _held: Some(held) })
     }
 
     /// A foreground request waits for its turn.
@@ -275,7 +275,7 @@ impl Server {
         slots: ServerSlots,
         latest: Instant,
         cancel: &CancellationToken,
-    ) -> Slot {
+    ) -> ServerSlot {
         let queued = Queued::new(self);
         let mut cancelled_by = None;
         loop {
@@ -292,8 +292,8 @@ impl Server {
                     drop(state);
                     // The next in the queue may fit as well.
                     self.changed.notify_waiters();
-                    let held = Held { server: Arc::clone(self), request: Request::Foreground };
-                    return Slot { cancel: cancel.clone(), _held: Some(held) };
+                    let held = Held { server: Arc::clone(self), request: SlotRequest::Foreground };
+                    return ServerSlot { cancel: cancel.clone(), _held: Some(held) };
                 }
                 cancelled_by = match (state.make_room(slots), cancelled_by) {
                     (true, None) => Some(now + LONGEST_CANCELLATION),
@@ -313,7 +313,7 @@ impl Server {
         self: &Arc<Self>,
         slots: ServerSlots,
         cancel: &CancellationToken,
-    ) -> Result<Slot, NoSlot> {
+    ) -> Result<ServerSlot, NoSlot> {
         let latest = Instant::now() + LONGEST_BACKGROUND_WAIT;
         loop {
             let changed = self.changed.notified();
@@ -326,8 +326,8 @@ impl Server {
                     let number = state.number();
                     let cancel = cancel.child_token();
                     state.background.push((number, cancel.clone()));
-                    let held = Held { server: Arc::clone(self), request: Request::Background(number) };
-                    return Ok(Slot { cancel, _held: Some(held) });
+                    let held = Held { server: Arc::clone(self), request: SlotRequest::Background(number) };
+                    return Ok(ServerSlot { cancel, _held: Some(held) });
                 }
                 from
             };
@@ -366,7 +366,7 @@ impl Drop for Queued<'_> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Request {
+enum SlotRequest {
     Foreground,
     Background(u64),
 }
@@ -375,18 +375,18 @@ enum Request {
 #[derive(Debug)]
 struct Held {
     server: Arc<Server>,
-    request: Request,
+    request: SlotRequest,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         let mut state = self.server.state();
         match self.request {
-            Request::Foreground => {
+            SlotRequest::Foreground => {
                 state.foreground = state.foreground.saturating_sub(1);
                 state.foreground_ended = Some(Instant::now());
             }
-            Request::Background(number) => state.background.retain(|(other, _)| *other != number),
+            SlotRequest::Background(number) => state.background.retain(|(other, _)| *other != number),
         }
         drop(state);
         self.server.changed.notify_waiters();

@@ -23,7 +23,7 @@ fn one_slot() -> Endpoint {
     endpoint_at("llama.cpp", "http://127.0.0.1:8080/v1")
 }
 
-async fn acquire(slots: &Slots, endpoint: &Endpoint, priority: Priority) -> Result<Slot, NoSlot> {
+async fn acquire(slots: &Slots, endpoint: &Endpoint, priority: Priority) -> Result<ServerSlot, NoSlot> {
     slots.acquire(endpoint, priority, LONG, &CancellationToken::new()).await
 }
 
@@ -39,7 +39,7 @@ fn begin(
     slots: &Slots,
     endpoint: &Endpoint,
     priority: Priority,
-) -> tokio::task::JoinHandle<Result<Slot, NoSlot>> {
+) -> tokio::task::JoinHandle<Result<ServerSlot, NoSlot>> {
     let (slots, endpoint) = (slots.clone(), endpoint.clone());
     tokio::spawn(async move { acquire(&slots, &endpoint, priority).await })
 }

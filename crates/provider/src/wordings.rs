@@ -10,7 +10,7 @@ use crate::lexemes::{Lexeme, Unit};
 
 /// What a number of an error stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum NumberRole {
     /// The whole window.
     Window,
     /// The largest prompt that is accepted.
@@ -209,7 +209,7 @@ enum Element {
         optional: bool,
     },
     Fillers,
-    Number(Role),
+    Number(NumberRole),
 }
 
 static GRAMMAR: LazyLock<Vec<Vec<Element>>> =
@@ -231,29 +231,29 @@ fn parse(fragment: &'static str) -> Vec<Element> {
     fragment.split(' ').map(element).collect()
 }
 
-fn role_named(name: &str) -> Role {
+fn role_named(name: &str) -> NumberRole {
     match name {
-        "window" => Role::Window,
-        "prompt_limit" => Role::PromptLimit,
-        "prompt" => Role::Prompt,
-        "prompt_part" => Role::PromptPart,
-        "prompt_characters" => Role::PromptCharacters,
-        "prompt_excess" => Role::PromptExcess,
-        "cap" => Role::Cap,
-        "largest_cap" => Role::LargestCap,
-        "cap_below" => Role::CapBelow,
-        "total" => Role::Total,
-        "allowance" => Role::Allowance,
-        "asked" => Role::Asked,
-        "byte_limit" => Role::ByteLimit,
-        "bytes_sent" => Role::BytesSent,
-        "string_limit" => Role::StringLimit,
-        _ => Role::Ignored,
+        "window" => NumberRole::Window,
+        "prompt_limit" => NumberRole::PromptLimit,
+        "prompt" => NumberRole::Prompt,
+        "prompt_part" => NumberRole::PromptPart,
+        "prompt_characters" => NumberRole::PromptCharacters,
+        "prompt_excess" => NumberRole::PromptExcess,
+        "cap" => NumberRole::Cap,
+        "largest_cap" => NumberRole::LargestCap,
+        "cap_below" => NumberRole::CapBelow,
+        "total" => NumberRole::Total,
+        "allowance" => NumberRole::Allowance,
+        "asked" => NumberRole::Asked,
+        "byte_limit" => NumberRole::ByteLimit,
+        "bytes_sent" => NumberRole::BytesSent,
+        "string_limit" => NumberRole::StringLimit,
+        _ => NumberRole::Ignored,
     }
 }
 
 /// Every number that a fragment gives a meaning to, in the order of the fragments.
-pub(crate) fn meanings(lexemes: &[Lexeme]) -> Vec<(Role, u64)> {
+pub(crate) fn meanings(lexemes: &[Lexeme]) -> Vec<(NumberRole, u64)> {
     let mut claimed = vec![false; lexemes.len()];
     let mut found = Vec::new();
     for fragment in GRAMMAR.iter() {
@@ -278,7 +278,12 @@ pub(crate) fn meanings(lexemes: &[Lexeme]) -> Vec<(Role, u64)> {
 
 /// Whether a fragment stands at `at`; the numbers in it are noted with their roles. Fragments are short and every choice
 /// is bounded, so trying again costs little.
-fn matches(fragment: &[Element], lexemes: &[Lexeme], at: usize, numbers: &mut Vec<(usize, Role)>) -> bool {
+fn matches(
+    fragment: &[Element],
+    lexemes: &[Lexeme],
+    at: usize,
+    numbers: &mut Vec<(usize, NumberRole)>,
+) -> bool {
     let Some((first, rest)) = fragment.split_first() else { return true };
     match first {
         Element::Any { words, optional } => {
@@ -320,13 +325,13 @@ fn is_one_of(lexeme: &Lexeme, words: &[&str]) -> bool {
 }
 
 /// Whether a number counts what its role counts.
-fn fits(lexeme: &Lexeme, role: Role) -> bool {
+fn fits(lexeme: &Lexeme, role: NumberRole) -> bool {
     let Lexeme::Number(_, unit) = lexeme else { return false };
     match role {
-        Role::Ignored => true,
-        Role::ByteLimit | Role::BytesSent => *unit == Unit::Bytes,
-        Role::PromptCharacters => *unit == Unit::Characters,
-        Role::Allowance | Role::Asked => matches!(unit, Unit::TokensOrBare | Unit::Other),
+        NumberRole::Ignored => true,
+        NumberRole::ByteLimit | NumberRole::BytesSent => *unit == Unit::Bytes,
+        NumberRole::PromptCharacters => *unit == Unit::Characters,
+        NumberRole::Allowance | NumberRole::Asked => matches!(unit, Unit::TokensOrBare | Unit::Other),
         _ => *unit == Unit::TokensOrBare,
     }
 }

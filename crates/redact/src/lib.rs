@@ -46,5 +46,4 @@ mod value;
 mod vicinity;
 mod words;
 
-pub use masked::Finding;
-pub use redactor::{Redaction, Redactor};
+pub use redactor::Redactor;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use throughline_engine::{Host, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
-use throughline_provider::{OutgoingCall, PrefixCache, RequestComplaint, Trouble, TroubleKind};
+use throughline_provider::{OutgoingCall, PrefixCache, ProviderError, ProviderErrorKind, RequestComplaint};
 use throughline_store::{Holder, Millis};
 use throughline_tokens::{TokenModel, profile_message};
 use throughline_transcript::{Message, WireFormat};
@@ -104,8 +104,8 @@ impl FakeProvider {
         answered_tokens: u64,
     ) -> Result<ReportedUsage, Box<UpstreamFailure>> {
         let refused = |words: String| {
-            let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
-            Box::new(UpstreamFailure::trouble(Trouble { words, ..Trouble::of(kind) }))
+            let kind = ProviderErrorKind::MalformedRequest { complaint: RequestComplaint::Other };
+            Box::new(UpstreamFailure::trouble(ProviderError { words, ..ProviderError::of(kind) }))
         };
         let request = Request::decode(self.wire_format, body).map_err(|error| refused(error.to_string()))?;
         let now_ms = self.clock.now_ms();
@@ -139,7 +139,7 @@ impl FakeProvider {
     fn summary(&self) -> Result<Answer, Box<UpstreamFailure>> {
         let draft = AnswerDraft::text(self.state().summary.clone());
         let body = write_response(self.wire_format, &draft);
-        let unread = |_| Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown)));
+        let unread = |_| Box::new(UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Unknown)));
         decode_response(self.wire_format, body.as_bytes()).map_err(unread)
     }
 }

@@ -6,8 +6,6 @@
 //! (hidden reminders, dropped reasoning, a changed system prompt), and forgets slowly, so that it follows a model that
 //! changes behind its name. Pure: no clock, no randomness, same observations, same state.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::content::ContentProfile;
@@ -166,26 +164,6 @@ impl Calibrator {
     #[must_use]
     pub fn predict_next_prompt(&self, last_measured: u64, added: &ContentProfile, model: &TokenModel) -> u64 {
         last_measured.saturating_add(self.correct(model.estimate_content(added)))
-    }
-}
-
-/// Calibrators by provider and model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Calibrations {
-    by_provider: BTreeMap<String, BTreeMap<String, Calibrator>>,
-}
-
-impl Calibrations {
-    /// What is known of a model; the prior if nothing is.
-    #[must_use]
-    pub fn get(&self, provider: &str, model: &str) -> Calibrator {
-        self.by_provider.get(provider).and_then(|models| models.get(model)).copied().unwrap_or_default()
-    }
-
-    /// Where to record what is learnt of a model.
-    pub fn entry(&mut self, provider: &str, model: &str) -> &mut Calibrator {
-        self.by_provider.entry(provider.to_owned()).or_default().entry(model.to_owned()).or_default()
     }
 }
 

@@ -46,7 +46,7 @@ impl ModelFacts {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct CatalogueEntry {
     name: String,
     window: u64,
     max_output: Option<u64>,
@@ -54,7 +54,7 @@ struct Entry {
     cache_minimum: Option<u64>,
 }
 
-static ENTRIES: LazyLock<Vec<Entry>> =
+static ENTRIES: LazyLock<Vec<CatalogueEntry>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../models.json")).unwrap_or_default());
 
 /// Looks a model up by its name. The longest entry that stands in the name at the start of a word wins; dots and

@@ -22,26 +22,26 @@ mod user_models;
 mod weights;
 mod wide;
 pub use budget::{
-    COMPACTIONS_PER_CALL, Effective, LimitError, LimitPolicy, LimitReason, Limits, SMALLEST_TAIL_MESSAGES,
+    COMPACTIONS_PER_CALL, Effective, LimitError, LimitPolicy, Limits, SMALLEST_TAIL_MESSAGES,
     SMALLEST_WINDOW_TOKENS, TARGET_RATIO_RANGE, ToolBudgets,
 };
 pub use cache_prices::{CachePrices, WrittenFor};
-pub use calibrate::{Calibrations, Calibrator, Observed};
-pub use catalogue::{DEFAULT_WINDOW_TOKENS, ModelFacts, catalogue_entries, model_facts};
+pub use calibrate::{Calibrator, Observed};
+pub use catalogue::{DEFAULT_WINDOW_TOKENS, catalogue_entries, model_facts};
 pub use content::ContentProfile;
 pub use exact::Encoding;
 pub use fit::{FitOptions, Prior, Sample, fit_weights, relative_error};
-pub use image::{ImageRule, ImageTokens, UNKNOWN_IMAGE_TOKENS, sniff_base64_image, sniff_image};
+pub use image::{UNKNOWN_IMAGE_TOKENS, sniff_base64_image, sniff_image};
 pub use logged::logged_usage;
 pub use message::{
-    MessageSize, SizeCache, Sizes, profile_message, profile_preamble, profile_system, profile_tools,
+    MessageSize, MessageSizes, SizeCache, profile_message, profile_preamble, profile_system, profile_tools,
 };
 pub use model::{Family, Overhead, TokenModel};
 pub use prices::{Cost, PriceBasis, PricedCall, cost, prices_as_of};
 pub use profile::{FEATURE_COUNT, Feature, TextProfile};
 pub use scan::{profile_json_str, profile_text};
-pub use usage::{Usage, UsageDoubt, UsageError, UsageReading, parse_usage};
-pub use user_models::{Catalogue, CatalogueError, KnownModel, OwnValue};
+pub use usage::{Usage, UsageError, UsageReading, parse_usage};
+pub use user_models::{Catalogue, KnownModel, OwnValue};
 
 #[cfg(test)]
 #[path = "estimate_tests.rs"]

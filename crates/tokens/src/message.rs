@@ -1,7 +1,7 @@
 //! Sizes of messages, system prompts and tool definitions.
 //!
 //! A message is read once, part by part, straight out of its JSON; what comes out is a [`ContentProfile`] that answers
-//! for any model. [`Sizes`] keeps the profiles of a conversation as it grows, [`SizeCache`] those of messages that come
+//! for any model. [`MessageSizes`] keeps the profiles of a conversation as it grows, [`SizeCache`] those of messages that come
 //! back in every request.
 
 use std::collections::HashMap;
@@ -44,22 +44,22 @@ impl MessageSize {
 /// Reads a message.
 #[must_use]
 pub fn profile_message(message: &Message) -> ContentProfile {
-    let mut reader = Reader { message, scanner: Scanner::new(), found: ContentProfile::default() };
+    let mut reader = ProfileReader { message, scanner: Scanner::new(), found: ContentProfile::default() };
     reader.found.messages = 1;
     reader.found.json_bytes = message.json().len() as u64;
     reader.read_all(message.parts());
-    let Reader { scanner, mut found, .. } = reader;
+    let ProfileReader { scanner, mut found, .. } = reader;
     found.text = scanner.finish();
     found
 }
 
-struct Reader<'a> {
+struct ProfileReader<'a> {
     message: &'a Message,
     scanner: Scanner,
     found: ContentProfile,
 }
 
-impl Reader<'_> {
+impl ProfileReader<'_> {
     fn read_all(&mut self, parts: &[Part]) {
         for part in parts {
             self.read(part);
@@ -191,13 +191,13 @@ fn inside_quotes(json: &str) -> &str {
 
 /// The profiles of a conversation's messages, gathered as they are appended: each message is read once.
 #[derive(Clone, Debug, Default)]
-pub struct Sizes {
+pub struct MessageSizes {
     profiles: Vec<ContentProfile>,
     total: ContentProfile,
     messages_read: u64,
 }
 
-impl Sizes {
+impl MessageSizes {
     /// Nothing yet.
     #[must_use]
     pub fn new() -> Self {

@@ -96,14 +96,14 @@ struct PriceFile {
     #[expect(dead_code, reason = "tells readers of the file what the figures are")]
     unit: String,
     included: Vec<String>,
-    makers: Vec<Maker>,
+    makers: Vec<ModelMaker>,
     models: Vec<ModelPrices>,
 }
 
 /// Who makes models, and who sells them at the maker's price.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Maker {
+struct ModelMaker {
     name: String,
     /// Others run its models at prices of their own, so a call must name the seller.
     #[serde(default)]

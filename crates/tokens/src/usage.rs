@@ -156,10 +156,10 @@ pub enum UsageError {
 pub fn parse_usage(json: &str) -> Result<UsageReading, UsageError> {
     let value: Value = serde_json::from_str(json)?;
     let Value::Object(members) = value else { return Err(UsageError::NoCounts) };
-    let mut report = Report { members: &members, cache_write_1h: 0, doubts: Vec::new() };
+    let mut report = UsageObject { members: &members, cache_write_1h: 0, doubts: Vec::new() };
     let usage = match report.wire().ok_or(UsageError::NoCounts)? {
-        Wire::CacheBeside => report.cache_beside_input(),
-        Wire::CacheWithin { prompt, details } => report.cache_within(prompt, details),
+        UsageForm::CacheBeside => report.cache_beside_input(),
+        UsageForm::CacheWithin { prompt, details } => report.cache_within(prompt, details),
     };
     let usage = report.limit_reasoning(usage);
     let cache_write_1h = report.cache_write_1h.min(usage.cache_write);
@@ -167,37 +167,40 @@ pub fn parse_usage(json: &str) -> Result<UsageReading, UsageError> {
 }
 
 /// How a report relates the cache to the prompt.
-enum Wire {
+enum UsageForm {
     /// Anthropic: the input excludes the cache.
     CacheBeside,
     /// Everybody else: the prompt includes the cache.
     CacheWithin { prompt: &'static str, details: &'static str },
 }
 
-struct Report<'a> {
+struct UsageObject<'a> {
     members: &'a Map<String, Value>,
     cache_write_1h: u64,
     doubts: Vec<UsageDoubt>,
 }
 
-impl Report<'_> {
-    fn wire(&self) -> Option<Wire> {
+impl UsageObject<'_> {
+    fn wire(&self) -> Option<UsageForm> {
         let has = |name: &str| self.members.get(name).is_some_and(|value| !value.is_null());
         let counts = |name: &str| has(name) && self.members.get(name).and_then(Value::as_f64) != Some(0.0);
         let chat = ["prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens"];
         // A gateway that speaks two wires may fill the figures of one and leave those of the other at zero.
         let left_empty = !chat.into_iter().any(counts) && (counts("input_tokens") || counts("output_tokens"));
         if chat.into_iter().any(has) && !left_empty {
-            return Some(Wire::CacheWithin { prompt: "prompt_tokens", details: "prompt_tokens_details" });
+            return Some(UsageForm::CacheWithin {
+                prompt: "prompt_tokens",
+                details: "prompt_tokens_details",
+            });
         }
         // Both OpenAI Responses and Anthropic say `input_tokens`; the details tell them apart. With neither details
         // nor cache figures there is no cache and the two readings agree.
         if has("input_tokens_details") || has("cached_input_tokens") {
-            return Some(Wire::CacheWithin { prompt: "input_tokens", details: "input_tokens_details" });
+            return Some(UsageForm::CacheWithin { prompt: "input_tokens", details: "input_tokens_details" });
         }
         let anthropic =
             ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
-        anthropic.into_iter().any(has).then_some(Wire::CacheBeside)
+        anthropic.into_iter().any(has).then_some(UsageForm::CacheBeside)
     }
 
     fn cache_beside_input(&mut self) -> Usage {

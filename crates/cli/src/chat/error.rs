@@ -1,7 +1,7 @@
 //! What a conversation can run into, in words for the person who holds it.
 
 use throughline_engine::SessionError;
-use throughline_provider::Trouble;
+use throughline_provider::ProviderError;
 
 use crate::error::{CliError, Exit};
 use crate::record::refused;
@@ -17,7 +17,7 @@ pub(super) fn failure_of(error: SessionError) -> CliError {
         }
         SessionError::Exhausted(gave_up) => {
             // What is wrong and what mends it come first, then the provider's own words.
-            let bare = Trouble { words: String::new(), ..gave_up.trouble.clone() };
+            let bare = ProviderError { words: String::new(), ..gave_up.trouble.clone() };
             let failure = CliError::new(Exit::Unanswered, format!("{bare}: {}", gave_up.advice_words()));
             let failure = match gave_up.trouble.words.as_str() {
                 "" => failure,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 use throughline_config::{
-    ConfigError, ConfigErrors, Datum, Edit, Editor, Loaded, Loader, Origin, Value, Warning, default_file,
-    warning_lines,
+    ConfigError, ConfigErrors, Datum, Edit, Editor, Loaded, Loader, SettingValue, ValueOrigin, Warning,
+    default_file, warning_lines,
 };
 
 use crate::app::App;
@@ -113,8 +113,8 @@ fn output(command: ConfigCommand, app: &App) -> Result<CommandOutput, CliError> 
     match command {
         ConfigCommand::Show { changed, json } => {
             let loaded = load_settings(app, &[])?;
-            let is_shown = |value: &&Value| !changed || value.origin != Origin::Default;
-            let values: Vec<&Value> = loaded.values.iter().filter(is_shown).collect();
+            let is_shown = |value: &&SettingValue| !changed || value.origin != ValueOrigin::Default;
+            let values: Vec<&SettingValue> = loaded.values.iter().filter(is_shown).collect();
             if json {
                 return data(pretty(&json!({
                     "file": app.config_path().display().to_string(),
@@ -201,12 +201,14 @@ fn change(
 /// The value of a key after a change, and who gives it.
 fn effect(loaded: &Loaded, key: &str) -> String {
     match loaded.values.iter().find(|value| value.key == key) {
-        None | Some(Value { datum: Datum::Absent, .. }) => format!("{key} is not set"),
-        Some(Value { datum, origin: Origin::Default, .. }) => format!("{key} is {datum}, the default"),
-        Some(Value { datum, origin: Origin::File { line: Some(line), .. }, .. }) => {
+        None | Some(SettingValue { datum: Datum::Absent, .. }) => format!("{key} is not set"),
+        Some(SettingValue { datum, origin: ValueOrigin::Default, .. }) => {
+            format!("{key} is {datum}, the default")
+        }
+        Some(SettingValue { datum, origin: ValueOrigin::File { line: Some(line), .. }, .. }) => {
             format!("{key} is {datum} (line {line})")
         }
-        Some(Value { datum, origin, .. }) => format!("{key} is {datum}, because {origin} comes first"),
+        Some(SettingValue { datum, origin, .. }) => format!("{key} is {datum}, because {origin} comes first"),
     }
 }
 
@@ -261,10 +263,10 @@ impl SettingCounts {
     fn of(loaded: &Loaded) -> Self {
         // Nothing is read that could be wrong.
         let defaults = Loader::new().load().map(|defaults| defaults.values).unwrap_or_default();
-        let is_default = |value: &Value| {
+        let is_default = |value: &SettingValue| {
             defaults.iter().any(|default| default.key == value.key && default.datum == value.datum)
         };
-        let set = loaded.values.iter().filter(|value| value.origin != Origin::Default);
+        let set = loaded.values.iter().filter(|value| value.origin != ValueOrigin::Default);
         set.fold(Self::default(), |counts, value| Self {
             set: counts.set + 1,
             changed: counts.changed + u64::from(!is_default(value)),
@@ -299,7 +301,7 @@ fn checked(file: &str, counts: SettingCounts, errors: &[ConfigError], warnings: 
 }
 
 /// Key, value and origin in columns.
-fn table(values: &[&Value]) -> String {
+fn table(values: &[&SettingValue]) -> String {
     let rows: Vec<(String, String, String)> = values
         .iter()
         .map(|value| {
@@ -318,7 +320,7 @@ fn table(values: &[&Value]) -> String {
         .collect()
 }
 
-fn value_json(value: &Value) -> serde_json::Value {
+fn value_json(value: &SettingValue) -> serde_json::Value {
     let datum = match &value.datum {
         Datum::Absent => serde_json::Value::Null,
         Datum::Switch(on) => (*on).into(),
@@ -330,9 +332,9 @@ fn value_json(value: &Value) -> serde_json::Value {
         datum => datum.to_string().into(),
     };
     let (place, line) = match &value.origin {
-        Origin::Default => (None, None),
-        Origin::File { name, line } => (Some(name.to_string()), *line),
-        Origin::Env { name } | Origin::Flag { name } => (Some(name.clone()), None),
+        ValueOrigin::Default => (None, None),
+        ValueOrigin::File { name, line } => (Some(name.to_string()), *line),
+        ValueOrigin::Env { name } | ValueOrigin::Flag { name } => (Some(name.clone()), None),
     };
     json!({
         "key": value.key,

@@ -10,7 +10,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use throughline_provider::{ConnectStage, Refusal, Retry, Trouble, TroubleKind};
+use throughline_provider::{ConnectStage, ProviderError, ProviderErrorKind, Refusal, Retry};
 use throughline_tokens::COMPACTIONS_PER_CALL;
 
 use crate::decide::trigger::Automatic;
@@ -205,7 +205,7 @@ impl fmt::Display for RecoveryAdvice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryFailure {
     /// What went wrong the last time.
-    pub trouble: Trouble,
+    pub trouble: ProviderError,
     /// What was tried, in order.
     pub tried: Vec<RecoveryAction>,
     /// What can be done.
@@ -243,7 +243,7 @@ impl std::error::Error for RecoveryFailure {}
 /// Decides the next step.
 #[must_use]
 pub(crate) fn next_step(
-    trouble: &Trouble,
+    trouble: &ProviderError,
     tried: &[RecoveryAction],
     here: &FailureContext<'_>,
 ) -> RecoveryStep {
@@ -252,36 +252,40 @@ pub(crate) fn next_step(
     }
     let case = RecoveryCase { trouble, tried, here };
     match &trouble.kind {
-        TroubleKind::PromptTooLong { window_tokens, .. } => case.prompt_too_long(*window_tokens),
-        TroubleKind::OverAllowance { allowed_tokens, .. } => case.over_allowance(*allowed_tokens),
-        TroubleKind::OutputCapTooLarge { largest_cap_tokens, window_tokens, prompt_tokens } => {
+        ProviderErrorKind::PromptTooLong { window_tokens, .. } => case.prompt_too_long(*window_tokens),
+        ProviderErrorKind::OverAllowance { allowed_tokens, .. } => case.over_allowance(*allowed_tokens),
+        ProviderErrorKind::OutputCapTooLarge { largest_cap_tokens, window_tokens, prompt_tokens } => {
             case.cap_too_large(*largest_cap_tokens, *window_tokens, *prompt_tokens)
         }
-        TroubleKind::PayloadTooLarge { limit_bytes, sent_bytes } => {
+        ProviderErrorKind::PayloadTooLarge { limit_bytes, sent_bytes } => {
             case.payload_too_large(*limit_bytes, *sent_bytes)
         }
-        TroubleKind::ImageRefused { complaint } => case.image_refused(*complaint),
-        TroubleKind::Quota { affordable_tokens } => case.quota(*affordable_tokens),
-        TroubleKind::RateLimit
-        | TroubleKind::Overload
-        | TroubleKind::Timeout
-        | TroubleKind::Interrupted
-        | TroubleKind::ServerFault
-        | TroubleKind::Unknown
-        | TroubleKind::Unreachable { stage: ConnectStage::Connect | ConnectStage::Closed } => case.passing(),
-        TroubleKind::Auth | TroubleKind::Forbidden => RecoveryStep::GiveUp(RecoveryAdvice::CheckKey),
-        TroubleKind::UnknownModel => RecoveryStep::GiveUp(RecoveryAdvice::CheckModel),
-        TroubleKind::WrongWire { .. }
-        | TroubleKind::Unreachable { stage: ConnectStage::Name | ConnectStage::Tls } => {
+        ProviderErrorKind::ImageRefused { complaint } => case.image_refused(*complaint),
+        ProviderErrorKind::Quota { affordable_tokens } => case.quota(*affordable_tokens),
+        ProviderErrorKind::RateLimit
+        | ProviderErrorKind::Overload
+        | ProviderErrorKind::Timeout
+        | ProviderErrorKind::Interrupted
+        | ProviderErrorKind::ServerFault
+        | ProviderErrorKind::Unknown
+        | ProviderErrorKind::Unreachable { stage: ConnectStage::Connect | ConnectStage::Closed } => {
+            case.passing()
+        }
+        ProviderErrorKind::Auth | ProviderErrorKind::Forbidden => {
+            RecoveryStep::GiveUp(RecoveryAdvice::CheckKey)
+        }
+        ProviderErrorKind::UnknownModel => RecoveryStep::GiveUp(RecoveryAdvice::CheckModel),
+        ProviderErrorKind::WrongWire { .. }
+        | ProviderErrorKind::Unreachable { stage: ConnectStage::Name | ConnectStage::Tls } => {
             RecoveryStep::GiveUp(RecoveryAdvice::CheckAddress)
         }
-        TroubleKind::ContentPolicy => RecoveryStep::GiveUp(RecoveryAdvice::Rephrase),
-        TroubleKind::MalformedRequest { .. } => RecoveryStep::GiveUp(RecoveryAdvice::CheckRequest),
+        ProviderErrorKind::ContentPolicy => RecoveryStep::GiveUp(RecoveryAdvice::Rephrase),
+        ProviderErrorKind::MalformedRequest { .. } => RecoveryStep::GiveUp(RecoveryAdvice::CheckRequest),
     }
 }
 
 struct RecoveryCase<'a> {
-    trouble: &'a Trouble,
+    trouble: &'a ProviderError,
     tried: &'a [RecoveryAction],
     here: &'a FailureContext<'a>,
 }
@@ -417,7 +421,7 @@ impl RecoveryCase<'_> {
                 Some(longest / 2 + longest / 2 * self.here.jitter_permille.min(999) / 1_000)
             }
         };
-        let is_timeout = self.trouble.kind == TroubleKind::Timeout;
+        let is_timeout = self.trouble.kind == ProviderErrorKind::Timeout;
         let most = if is_timeout { MOST_WAITS_AFTER_TIMEOUT } else { MOST_WAITS };
         match wait {
             Some(ms) if waits < most && self.here.waiting == WaitPolicy::Here => RecoveryStep::Wait { ms },

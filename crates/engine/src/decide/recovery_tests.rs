@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use throughline_provider::{
-    ConnectStage, ImageComplaint, RequestComplaint, Trouble, TroubleKind, WrongWireSign,
+    ConnectStage, ImageComplaint, ProviderError, ProviderErrorKind, RequestComplaint, WrongWireSign,
 };
 
 use super::{
@@ -26,20 +26,20 @@ const HERE: FailureContext<'static> = FailureContext {
     jitter_permille: 0,
 };
 
-fn too_long(window_tokens: Option<u64>) -> TroubleKind {
-    TroubleKind::PromptTooLong { window_tokens, prompt_tokens: None }
+fn too_long(window_tokens: Option<u64>) -> ProviderErrorKind {
+    ProviderErrorKind::PromptTooLong { window_tokens, prompt_tokens: None }
 }
 
-fn cap(largest: Option<u64>, window: Option<u64>, prompt: Option<u64>) -> TroubleKind {
-    TroubleKind::OutputCapTooLarge {
+fn cap(largest: Option<u64>, window: Option<u64>, prompt: Option<u64>) -> ProviderErrorKind {
+    ProviderErrorKind::OutputCapTooLarge {
         largest_cap_tokens: largest,
         window_tokens: window,
         prompt_tokens: prompt,
     }
 }
 
-fn bytes(limit_bytes: Option<u64>, sent_bytes: Option<u64>) -> TroubleKind {
-    TroubleKind::PayloadTooLarge { limit_bytes, sent_bytes }
+fn bytes(limit_bytes: Option<u64>, sent_bytes: Option<u64>) -> ProviderErrorKind {
+    ProviderErrorKind::PayloadTooLarge { limit_bytes, sent_bytes }
 }
 
 fn compacted() -> RecoveryAction {
@@ -54,8 +54,8 @@ fn compact(learn_window_tokens: Option<u64>, target_tokens: Option<u64>) -> Reco
     RecoveryStep::Compact { learn_window_tokens, target_tokens }
 }
 
-fn step(kind: TroubleKind, tried: &[RecoveryAction], here: &FailureContext<'_>) -> RecoveryStep {
-    next_step(&Trouble::of(kind), tried, here)
+fn step(kind: ProviderErrorKind, tried: &[RecoveryAction], here: &FailureContext<'_>) -> RecoveryStep {
+    next_step(&ProviderError::of(kind), tried, here)
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn too_many_bytes() {
     for (kind, tried, here, expected) in cases {
         assert_eq!(step(kind.clone(), &tried, &here), expected, "{kind:?} after {tried:?}");
     }
-    let refused = |complaint| TroubleKind::ImageRefused { complaint };
+    let refused = |complaint| ProviderErrorKind::ImageRefused { complaint };
     assert_eq!(step(refused(ImageComplaint::TooMany), &[], &pictures), RecoveryStep::RemoveOldImages);
     assert_eq!(
         step(refused(ImageComplaint::NotSupported), &[removed], &pictures),
@@ -183,7 +183,7 @@ fn too_many_bytes() {
 
 #[test]
 fn a_plan_that_allows_less() {
-    let kind = |allowed_tokens| TroubleKind::OverAllowance { allowed_tokens, asked_tokens: None };
+    let kind = |allowed_tokens| ProviderErrorKind::OverAllowance { allowed_tokens, asked_tokens: None };
     // Never a window.
     assert_eq!(step(kind(Some(30_000)), &[], &HERE), compact(None, Some(27_000)));
     assert_eq!(step(kind(None), &[], &HERE), compact(None, Some(75_000)));
@@ -194,11 +194,11 @@ fn a_plan_that_allows_less() {
 fn what_passes_is_waited_for() {
     let waited = RecoveryAction::Waited { ms: 1_000 };
     let transient = [
-        TroubleKind::RateLimit,
-        TroubleKind::Overload,
-        TroubleKind::Interrupted,
-        TroubleKind::ServerFault,
-        TroubleKind::Unreachable { stage: ConnectStage::Closed },
+        ProviderErrorKind::RateLimit,
+        ProviderErrorKind::Overload,
+        ProviderErrorKind::Interrupted,
+        ProviderErrorKind::ServerFault,
+        ProviderErrorKind::Unreachable { stage: ConnectStage::Closed },
     ];
     for kind in transient {
         assert_eq!(step(kind.clone(), &[], &HERE), RecoveryStep::Wait { ms: 500 }, "{kind}");
@@ -216,12 +216,15 @@ fn what_passes_is_waited_for() {
         assert_eq!(step(kind.clone(), &thrice, &here), RecoveryStep::AskAnother { alternative: 0 }, "{kind}");
     }
     // What took too long may be billed each time.
-    assert_eq!(step(TroubleKind::Timeout, &[], &HERE), RecoveryStep::Wait { ms: 500 });
-    assert_eq!(step(TroubleKind::Timeout, &[waited], &HERE), RecoveryStep::GiveUp(RecoveryAdvice::TryLater));
+    assert_eq!(step(ProviderErrorKind::Timeout, &[], &HERE), RecoveryStep::Wait { ms: 500 });
+    assert_eq!(
+        step(ProviderErrorKind::Timeout, &[waited], &HERE),
+        RecoveryStep::GiveUp(RecoveryAdvice::TryLater)
+    );
     // The provider's own wish counts, within reason.
-    let asks = |secs| Trouble {
+    let asks = |secs| ProviderError {
         retry_after: Some(Duration::from_secs(secs)),
-        ..Trouble::of(TroubleKind::RateLimit)
+        ..ProviderError::of(ProviderErrorKind::RateLimit)
     };
     assert_eq!(next_step(&asks(20), &[], &HERE), RecoveryStep::Wait { ms: 20_000 });
     assert_eq!(next_step(&asks(3_600), &[], &HERE), RecoveryStep::GiveUp(RecoveryAdvice::TryLater));
@@ -230,28 +233,31 @@ fn what_passes_is_waited_for() {
 #[test]
 fn what_waiting_does_not_mend_is_said_at_once() {
     let cases = [
-        (TroubleKind::Auth, RecoveryAdvice::CheckKey),
-        (TroubleKind::Forbidden, RecoveryAdvice::CheckKey),
-        (TroubleKind::UnknownModel, RecoveryAdvice::CheckModel),
-        (TroubleKind::WrongWire { sign: WrongWireSign::Html }, RecoveryAdvice::CheckAddress),
-        (TroubleKind::Unreachable { stage: ConnectStage::Name }, RecoveryAdvice::CheckAddress),
-        (TroubleKind::Unreachable { stage: ConnectStage::Tls }, RecoveryAdvice::CheckAddress),
-        (TroubleKind::ContentPolicy, RecoveryAdvice::Rephrase),
-        (TroubleKind::MalformedRequest { complaint: RequestComplaint::Other }, RecoveryAdvice::CheckRequest),
-        (TroubleKind::Quota { affordable_tokens: None }, RecoveryAdvice::TopUp),
-        (TroubleKind::Quota { affordable_tokens: Some(12) }, RecoveryAdvice::TopUp),
+        (ProviderErrorKind::Auth, RecoveryAdvice::CheckKey),
+        (ProviderErrorKind::Forbidden, RecoveryAdvice::CheckKey),
+        (ProviderErrorKind::UnknownModel, RecoveryAdvice::CheckModel),
+        (ProviderErrorKind::WrongWire { sign: WrongWireSign::Html }, RecoveryAdvice::CheckAddress),
+        (ProviderErrorKind::Unreachable { stage: ConnectStage::Name }, RecoveryAdvice::CheckAddress),
+        (ProviderErrorKind::Unreachable { stage: ConnectStage::Tls }, RecoveryAdvice::CheckAddress),
+        (ProviderErrorKind::ContentPolicy, RecoveryAdvice::Rephrase),
+        (
+            ProviderErrorKind::MalformedRequest { complaint: RequestComplaint::Other },
+            RecoveryAdvice::CheckRequest,
+        ),
+        (ProviderErrorKind::Quota { affordable_tokens: None }, RecoveryAdvice::TopUp),
+        (ProviderErrorKind::Quota { affordable_tokens: Some(12) }, RecoveryAdvice::TopUp),
     ];
     for (kind, advice) in cases {
         assert_eq!(step(kind.clone(), &[], &HERE), RecoveryStep::GiveUp(advice), "{kind}");
     }
-    let affordable = TroubleKind::Quota { affordable_tokens: Some(4_000) };
+    let affordable = ProviderErrorKind::Quota { affordable_tokens: Some(4_000) };
     assert_eq!(step(affordable, &[], &HERE), RecoveryStep::LowerCap { tokens: 4_000 });
 }
 
 #[test]
 fn an_answer_that_has_begun_is_not_asked_for_twice() {
     let begun = FailureContext { answer: PartialAnswer::Begun, ..HERE };
-    for kind in [TroubleKind::Interrupted, TroubleKind::Overload, too_long(None)] {
+    for kind in [ProviderErrorKind::Interrupted, ProviderErrorKind::Overload, too_long(None)] {
         assert_eq!(step(kind, &[], &begun), RecoveryStep::GiveUp(RecoveryAdvice::AskAgain));
     }
 }
@@ -259,9 +265,9 @@ fn an_answer_that_has_begun_is_not_asked_for_twice() {
 #[test]
 fn the_message_says_what_was_tried_and_what_to_do() {
     let gave_up = RecoveryFailure {
-        trouble: Trouble {
+        trouble: ProviderError {
             status: Some(400),
-            ..Trouble::of(TroubleKind::PromptTooLong {
+            ..ProviderError::of(ProviderErrorKind::PromptTooLong {
                 window_tokens: Some(32_768),
                 prompt_tokens: Some(90_000),
             })
@@ -303,7 +309,7 @@ fn every_row_of_steps_ends() {
         too_long(Some(100_000)),
         cap(None, None, None),
         bytes(None, None),
-        TroubleKind::RateLimit,
+        ProviderErrorKind::RateLimit,
     ];
     for kind in kinds {
         let mut tried = Vec::new();
@@ -323,7 +329,7 @@ fn every_row_of_steps_ends() {
 #[test]
 fn a_caller_who_waits_by_themselves_is_told_at_once() {
     let here = FailureContext { waiting: WaitPolicy::ByCaller, ..HERE };
-    for kind in [TroubleKind::RateLimit, TroubleKind::Overload, TroubleKind::Timeout] {
+    for kind in [ProviderErrorKind::RateLimit, ProviderErrorKind::Overload, ProviderErrorKind::Timeout] {
         assert_eq!(step(kind, &[], &here), RecoveryStep::GiveUp(RecoveryAdvice::TryLater));
     }
     // What does not pass by waiting is seen to as ever.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use throughline_provider::{Refusal, Trouble, TroubleKind};
+use throughline_provider::{ProviderError, ProviderErrorKind, Refusal};
 use throughline_transcript::Message;
 
 use super::call_state::{CallState, SentRequest};
@@ -26,7 +26,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(1);
 /// A step that was decided on.
 pub(super) struct RecoveryPlan {
     step: RecoveryStep,
-    trouble: Trouble,
+    trouble: ProviderError,
     /// Which alternative the step means, if it means one.
     alternative: Option<usize>,
     was_cap_tokens: Option<u64>,
@@ -104,7 +104,8 @@ impl ManagedSession {
                 self.compact_for_overflow(target_tokens).await
             }
             RecoveryStep::LowerCap { tokens } => {
-                if let TroubleKind::OutputCapTooLarge { window_tokens: Some(window), .. } = trouble.kind {
+                if let ProviderErrorKind::OutputCapTooLarge { window_tokens: Some(window), .. } = trouble.kind
+                {
                     self.budget.checks_caps |= state.alternative.is_none();
                     if (SMALLEST_BELIEVABLE_WINDOW..self.called_target(state).policy.window_tokens)
                         .contains(&window)
@@ -129,10 +130,10 @@ impl ManagedSession {
     }
 
     /// A refusal that says how large the prompt was has counted it.
-    async fn note_counted(&mut self, sent: &SentRequest, trouble: &Trouble, state: &CallState) {
+    async fn note_counted(&mut self, sent: &SentRequest, trouble: &ProviderError, state: &CallState) {
         let counted = match trouble.kind {
-            TroubleKind::PromptTooLong { prompt_tokens, .. }
-            | TroubleKind::OutputCapTooLarge { prompt_tokens, .. } => prompt_tokens,
+            ProviderErrorKind::PromptTooLong { prompt_tokens, .. }
+            | ProviderErrorKind::OutputCapTooLarge { prompt_tokens, .. } => prompt_tokens,
             _ => None,
         };
         if let Some(tokens) = counted.filter(|_| state.alternative.is_none()) {
@@ -224,7 +225,12 @@ impl ManagedSession {
         }
     }
 
-    fn ask_another(&self, index: Option<usize>, trouble: &Trouble, state: &mut CallState) -> RecoveryAction {
+    fn ask_another(
+        &self,
+        index: Option<usize>,
+        trouble: &ProviderError,
+        state: &mut CallState,
+    ) -> RecoveryAction {
         let instead_of = self.called_target(state).model.clone();
         state.alternative = index;
         let model = self.called_target(state).model.clone();
@@ -246,7 +252,7 @@ impl ManagedSession {
 
     fn exhausted(
         &self,
-        trouble: Trouble,
+        trouble: ProviderError,
         state: &CallState,
         advice: RecoveryAdvice,
         refusal: Option<Box<Refusal>>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_provider::{CacheOutcome, CachePolicy, CacheRules, SentPrompt, Trouble, cache_outcome};
+use throughline_provider::{CacheOutcome, CachePolicy, CacheRules, ProviderError, SentPrompt, cache_outcome};
 use throughline_store::{NewCall, UsageKind};
 use throughline_tokens::Usage;
 use throughline_wire::Answer;
@@ -224,6 +224,6 @@ fn missed(cache: &CacheOutcome) -> Option<String> {
 }
 
 /// The words a failed call is booked with.
-pub(super) fn failure_words(trouble: &Trouble) -> String {
+pub(super) fn failure_words(trouble: &ProviderError) -> String {
     format!("{}: {trouble}", trouble.kind.name())
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use throughline_compaction::SummariseError;
-use throughline_provider::{Retry, Trouble, TroubleKind};
+use throughline_provider::{ProviderError, ProviderErrorKind, Retry};
 use throughline_store::Millis;
 
 use super::parse::SummaryDefect;
@@ -31,7 +31,7 @@ const SECOND_TRY_WAIT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RouteFailure {
     /// The provider did not answer, or not all.
-    Trouble(Box<Trouble>),
+    Trouble(Box<ProviderError>),
     /// It kept silent for too long, or did not come to an end.
     TookTooLong {
         /// How long it was waited for.
@@ -81,7 +81,7 @@ impl RouteFailure {
             Self::Defect(SummaryDefect::Declined { .. }) => None,
             Self::Defect(_) => Some(Duration::ZERO),
             // A second time may be billed like the first, and somebody may be waiting.
-            Self::Trouble(trouble) if trouble.kind == TroubleKind::Timeout => None,
+            Self::Trouble(trouble) if trouble.kind == ProviderErrorKind::Timeout => None,
             Self::Trouble(trouble) => match trouble.retry() {
                 Retry::No => None,
                 Retry::Backoff => Some(SECOND_TRY_WAIT),
@@ -101,30 +101,30 @@ impl RouteFailure {
         let rung = |ladder: [u64; 3]| ladder[(failures_before as usize).min(ladder.len() - 1)];
         Some(match self {
             Self::Trouble(trouble) => match &trouble.kind {
-                TroubleKind::RateLimit => {
+                ProviderErrorKind::RateLimit => {
                     let asked = trouble.retry_after.map(|wait| wait.as_millis());
                     let asked = asked.map(|ms| u64::try_from(ms).unwrap_or(HOUR_MS));
                     asked.unwrap_or(UNSTATED_LIMIT_MS).clamp(SECOND_MS, HOUR_MS)
                 }
-                TroubleKind::Quota { .. } => UNPAID_MS,
-                TroubleKind::Auth
-                | TroubleKind::Forbidden
-                | TroubleKind::UnknownModel
-                | TroubleKind::WrongWire { .. }
-                | TroubleKind::MalformedRequest { .. } => LASTING_MS,
+                ProviderErrorKind::Quota { .. } => UNPAID_MS,
+                ProviderErrorKind::Auth
+                | ProviderErrorKind::Forbidden
+                | ProviderErrorKind::UnknownModel
+                | ProviderErrorKind::WrongWire { .. }
+                | ProviderErrorKind::MalformedRequest { .. } => LASTING_MS,
                 // The last of these are about the text, but the next one begins as this one does.
-                TroubleKind::Timeout
-                | TroubleKind::PromptTooLong { .. }
-                | TroubleKind::PayloadTooLarge { .. }
-                | TroubleKind::OutputCapTooLarge { .. }
-                | TroubleKind::OverAllowance { .. }
-                | TroubleKind::ImageRefused { .. }
-                | TroubleKind::ContentPolicy => rung(DEAR_MS),
-                TroubleKind::Overload
-                | TroubleKind::Unreachable { .. }
-                | TroubleKind::Interrupted
-                | TroubleKind::ServerFault
-                | TroubleKind::Unknown => rung(PASSING_MS),
+                ProviderErrorKind::Timeout
+                | ProviderErrorKind::PromptTooLong { .. }
+                | ProviderErrorKind::PayloadTooLarge { .. }
+                | ProviderErrorKind::OutputCapTooLarge { .. }
+                | ProviderErrorKind::OverAllowance { .. }
+                | ProviderErrorKind::ImageRefused { .. }
+                | ProviderErrorKind::ContentPolicy => rung(DEAR_MS),
+                ProviderErrorKind::Overload
+                | ProviderErrorKind::Unreachable { .. }
+                | ProviderErrorKind::Interrupted
+                | ProviderErrorKind::ServerFault
+                | ProviderErrorKind::Unknown => rung(PASSING_MS),
             },
             Self::TookTooLong { .. } | Self::Defect(_) => rung(DEAR_MS),
             // Nobody was asked.

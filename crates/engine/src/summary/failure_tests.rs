@@ -4,40 +4,48 @@ use throughline_provider::{ConnectStage, RequestComplaint, WrongWireSign};
 
 use super::*;
 
-fn trouble(kind: TroubleKind) -> RouteFailure {
-    RouteFailure::Trouble(Box::new(Trouble::of(kind)))
+fn trouble(kind: ProviderErrorKind) -> RouteFailure {
+    RouteFailure::Trouble(Box::new(ProviderError::of(kind)))
 }
 
 fn limited(secs: u64) -> RouteFailure {
     let retry_after = Some(Duration::from_secs(secs));
-    RouteFailure::Trouble(Box::new(Trouble { retry_after, ..Trouble::of(TroubleKind::RateLimit) }))
+    RouteFailure::Trouble(Box::new(ProviderError {
+        retry_after,
+        ..ProviderError::of(ProviderErrorKind::RateLimit)
+    }))
 }
 
 #[test]
 fn kinds_of_failure_and_what_follows() {
     let slow = RouteFailure::TookTooLong { waited: Duration::from_secs(120) };
-    let too_long = TroubleKind::PromptTooLong { window_tokens: None, prompt_tokens: None };
+    let too_long = ProviderErrorKind::PromptTooLong { window_tokens: None, prompt_tokens: None };
     let complaint = RequestComplaint::Other;
     // Passes; tried again after seconds; left alone for seconds, the first time and the fourth.
     let cases = [
-        (trouble(TroubleKind::Auth), false, None, Some((600, 600))),
-        (trouble(TroubleKind::Forbidden), false, None, Some((600, 600))),
-        (trouble(TroubleKind::UnknownModel), false, None, Some((600, 600))),
-        (trouble(TroubleKind::WrongWire { sign: WrongWireSign::Html }), false, None, Some((600, 600))),
-        (trouble(TroubleKind::MalformedRequest { complaint }), false, None, Some((600, 600))),
-        (trouble(TroubleKind::Quota { affordable_tokens: None }), false, None, Some((1_800, 1_800))),
-        (trouble(TroubleKind::RateLimit), true, Some(1), Some((60, 60))),
+        (trouble(ProviderErrorKind::Auth), false, None, Some((600, 600))),
+        (trouble(ProviderErrorKind::Forbidden), false, None, Some((600, 600))),
+        (trouble(ProviderErrorKind::UnknownModel), false, None, Some((600, 600))),
+        (trouble(ProviderErrorKind::WrongWire { sign: WrongWireSign::Html }), false, None, Some((600, 600))),
+        (trouble(ProviderErrorKind::MalformedRequest { complaint }), false, None, Some((600, 600))),
+        (trouble(ProviderErrorKind::Quota { affordable_tokens: None }), false, None, Some((1_800, 1_800))),
+        (trouble(ProviderErrorKind::RateLimit), true, Some(1), Some((60, 60))),
         (limited(5), true, Some(5), Some((5, 5))),
         (limited(90), true, None, Some((90, 90))),
         (limited(100_000), true, None, Some((3_600, 3_600))),
-        (trouble(TroubleKind::Overload), true, Some(1), Some((30, 300))),
-        (trouble(TroubleKind::ServerFault), true, Some(1), Some((30, 300))),
-        (trouble(TroubleKind::Interrupted), true, Some(1), Some((30, 300))),
-        (trouble(TroubleKind::Unreachable { stage: ConnectStage::Connect }), true, Some(1), Some((30, 300))),
-        (trouble(TroubleKind::Timeout), true, None, Some((60, 900))),
+        (trouble(ProviderErrorKind::Overload), true, Some(1), Some((30, 300))),
+        (trouble(ProviderErrorKind::ServerFault), true, Some(1), Some((30, 300))),
+        (trouble(ProviderErrorKind::Interrupted), true, Some(1), Some((30, 300))),
+        (
+            trouble(ProviderErrorKind::Unreachable { stage: ConnectStage::Connect }),
+            true,
+            Some(1),
+            Some((30, 300)),
+        ),
+        (trouble(ProviderErrorKind::Timeout), true, None, Some((60, 900))),
         (slow, true, None, Some((60, 900))),
         (trouble(too_long), false, None, Some((60, 900))),
-        (trouble(TroubleKind::ContentPolicy), false, None, Some((60, 900))),
+        (trouble(ProviderErrorKind::ContentPolicy), false, None, Some((60, 900))),
         (RouteFailure::Defect(SummaryDefect::Empty), false, Some(0), Some((60, 900))),
         (
             RouteFailure::Defect(SummaryDefect::Declined { words: String::new() }),
@@ -61,8 +69,8 @@ fn kinds_of_failure_and_what_follows() {
 fn all_failures_together_pass_if_one_does() {
     let of = |failure: RouteFailure| FailedRoute { route: "a at b".to_owned(), failure };
     let unfit = || of(RouteFailure::Defect(SummaryDefect::Blank));
-    let auth = || of(trouble(TroubleKind::Auth));
-    let overload = || of(trouble(TroubleKind::Overload));
+    let auth = || of(trouble(ProviderErrorKind::Auth));
+    let overload = || of(trouble(ProviderErrorKind::Overload));
     let small = || of(RouteFailure::WindowTooSmall { window_tokens: 10, needed_tokens: 20 });
     let resting = |failed: FailedRoute| {
         of(RouteFailure::Resting { failure: Box::new(failed.failure), until_ms: 5_000, for_ms: 4_100 })

@@ -1,12 +1,12 @@
 //! Routes that are left alone, and for how long.
 
-use throughline_provider::{Trouble, TroubleKind};
+use throughline_provider::{ProviderError, ProviderErrorKind};
 
 use super::super::test_upstream::{Scripted, route};
 use super::*;
 
 fn overload() -> RouteFailure {
-    RouteFailure::Trouble(Box::new(Trouble::of(TroubleKind::Overload)))
+    RouteFailure::Trouble(Box::new(ProviderError::of(ProviderErrorKind::Overload)))
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use throughline_compaction::{
     Maker, Manner, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
 };
-use throughline_provider::{AskedFor, OutgoingCall, RequestComplaint, TroubleKind};
+use throughline_provider::{AskedFor, OutgoingCall, ProviderErrorKind, RequestComplaint};
 use throughline_redact::Redactor;
 use throughline_tokens::{TokenModel, profile_text};
 use throughline_transcript::{Role, SharedText, WireFormat, decode_message, human_words, text_message};
@@ -208,8 +208,10 @@ impl StandaloneCall<'_> {
     fn mended_cap(&self, failure: &RouteFailure) -> Option<Cap> {
         let RouteFailure::Trouble(trouble) = failure else { return None };
         match &trouble.kind {
-            TroubleKind::OutputCapTooLarge { largest_cap_tokens: Some(most), .. } => Some(Cap::AtMost(*most)),
-            TroubleKind::MalformedRequest {
+            ProviderErrorKind::OutputCapTooLarge { largest_cap_tokens: Some(most), .. } => {
+                Some(Cap::AtMost(*most))
+            }
+            ProviderErrorKind::MalformedRequest {
                 complaint: RequestComplaint::UnknownParameter { name: Some(name) },
             } if self.route.target.wire_format != WireFormat::Anthropic && name.contains("max") => {
                 Some(Cap::Unsaid)

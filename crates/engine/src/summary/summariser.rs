@@ -10,7 +10,7 @@ use std::time::Duration;
 use throughline_compaction::{
     Account, Maker, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, summarise_all,
 };
-use throughline_provider::{Priority, TroubleKind};
+use throughline_provider::{Priority, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{Millis, SessionId};
 
@@ -433,13 +433,13 @@ fn smaller_window(failure: &RouteFailure, window_tokens: u64) -> Option<u64> {
     let RouteFailure::Trouble(trouble) = failure else { return None };
     let share = window_tokens.saturating_mul(SMALLER_PERCENT) / 100;
     match trouble.kind {
-        TroubleKind::PromptTooLong { window_tokens: stated, .. } => {
+        ProviderErrorKind::PromptTooLong { window_tokens: stated, .. } => {
             Some(stated.filter(|stated| *stated < window_tokens).unwrap_or(share))
         }
-        TroubleKind::OverAllowance { allowed_tokens, .. } => {
+        ProviderErrorKind::OverAllowance { allowed_tokens, .. } => {
             Some(allowed_tokens.filter(|allowed| *allowed < window_tokens).unwrap_or(share))
         }
-        TroubleKind::PayloadTooLarge { .. } => Some(share),
+        ProviderErrorKind::PayloadTooLarge { .. } => Some(share),
         _ => None,
     }
 }
@@ -451,13 +451,13 @@ fn worth_asking_apart(failure: &RouteFailure) -> bool {
         RouteFailure::Defect(_) | RouteFailure::NotWritable(_) => true,
         RouteFailure::Trouble(trouble) => matches!(
             trouble.kind,
-            TroubleKind::PromptTooLong { .. }
-                | TroubleKind::OutputCapTooLarge { .. }
-                | TroubleKind::PayloadTooLarge { .. }
-                | TroubleKind::OverAllowance { .. }
-                | TroubleKind::ImageRefused { .. }
-                | TroubleKind::ContentPolicy
-                | TroubleKind::MalformedRequest { .. }
+            ProviderErrorKind::PromptTooLong { .. }
+                | ProviderErrorKind::OutputCapTooLarge { .. }
+                | ProviderErrorKind::PayloadTooLarge { .. }
+                | ProviderErrorKind::OverAllowance { .. }
+                | ProviderErrorKind::ImageRefused { .. }
+                | ProviderErrorKind::ContentPolicy
+                | ProviderErrorKind::MalformedRequest { .. }
         ),
         RouteFailure::TookTooLong { .. }
         | RouteFailure::WindowTooSmall { .. }

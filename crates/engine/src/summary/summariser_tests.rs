@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use throughline_compaction::{AbortReason, Quality};
-use throughline_provider::Trouble;
+use throughline_provider::ProviderError;
 use throughline_transcript::{Message, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{AnswerDraft, AnswerPart, Request, RequestParts, Streaming, System, ToolCall};
 
@@ -246,10 +246,10 @@ fn said(role: Role, text: &str) -> Message {
 
 #[tokio::test(start_paused = true)]
 async fn routes_are_followed_in_order_and_everybody_hears_of_it() {
-    let named = scripted(WireFormat::Chat, vec![Act::fail(TroubleKind::Auth)]);
+    let named = scripted(WireFormat::Chat, vec![Act::fail(ProviderErrorKind::Auth)]);
     let fallback = scripted(
         WireFormat::Chat,
-        vec![Act::fail(TroubleKind::ServerFault), Act::fail(TroubleKind::ServerFault)],
+        vec![Act::fail(ProviderErrorKind::ServerFault), Act::fail(ProviderErrorKind::ServerFault)],
     );
     let own = scripted(WireFormat::Chat, vec![Act::Say(notes("written at last"))]);
     let routes = vec![route("named", 200_000, &named), route("fallback", 200_000, &fallback)];
@@ -272,7 +272,7 @@ async fn routes_are_followed_in_order_and_everybody_hears_of_it() {
 #[tokio::test(start_paused = true)]
 async fn the_own_model_may_come_first_and_is_asked_once() {
     let other = scripted(WireFormat::Chat, vec![Act::Say(notes("from the other"))]);
-    let own = scripted(WireFormat::Chat, vec![Act::fail(TroubleKind::Auth)]);
+    let own = scripted(WireFormat::Chat, vec![Act::fail(ProviderErrorKind::Auth)]);
     let mut stage = Stage::new(WireFormat::Chat, vec![route("other", 200_000, &other)]);
     stage.summaries.setup.own_model = OwnModel::First;
     stage.engine = Compressor::new(CompressorSetup {
@@ -287,7 +287,7 @@ async fn the_own_model_may_come_first_and_is_asked_once() {
 
 #[tokio::test(start_paused = true)]
 async fn the_own_model_is_not_asked_where_it_must_not_be() {
-    let named = scripted(WireFormat::Chat, vec![Act::fail(TroubleKind::Auth)]);
+    let named = scripted(WireFormat::Chat, vec![Act::fail(ProviderErrorKind::Auth)]);
     let own = scripted(WireFormat::Chat, vec![Act::Say(notes("from the own"))]);
     let mut stage = Stage::new(WireFormat::Chat, vec![route("named", 200_000, &named)]);
     stage.summaries.setup.own_model = OwnModel::Never;
@@ -302,8 +302,10 @@ async fn the_own_model_is_not_asked_where_it_must_not_be() {
 
 #[tokio::test(start_paused = true)]
 async fn a_route_that_failed_is_left_alone_for_a_while() {
-    let limited =
-        Trouble { retry_after: Some(Duration::from_secs(90)), ..Trouble::of(TroubleKind::RateLimit) };
+    let limited = ProviderError {
+        retry_after: Some(Duration::from_secs(90)),
+        ..ProviderError::of(ProviderErrorKind::RateLimit)
+    };
     let named = scripted(WireFormat::Chat, vec![Act::Fail(limited)]);
     let own = scripted(WireFormat::Chat, vec![]);
     for number in 0..4 {
@@ -349,7 +351,7 @@ async fn when_nobody_writes_the_kind_of_failure_decides() {
     assert_eq!(done.quality, Quality::Rules);
     assert!(done.report.warnings[0].starts_with("folded by rules, because"), "{:?}", done.report.warnings);
     // What needs a change is not waited for.
-    let own = scripted(WireFormat::Chat, vec![Act::fail(TroubleKind::Auth)]);
+    let own = scripted(WireFormat::Chat, vec![Act::fail(ProviderErrorKind::Auth)]);
     let lasting = Stage::new(WireFormat::Chat, vec![]).main(&own, HasSent::No);
     let done = lasting.completed().await;
     assert_eq!(done.quality, Quality::Rules);
@@ -413,7 +415,7 @@ async fn a_small_window_reads_in_parts_and_a_refusal_makes_them_smaller() {
     assert!((2..12).contains(&first), "{first}");
     assert_eq!(done.report.written_by.unwrap().calls, first as u64);
 
-    let refused = TroubleKind::PromptTooLong { window_tokens: Some(8_000), prompt_tokens: None };
+    let refused = ProviderErrorKind::PromptTooLong { window_tokens: Some(8_000), prompt_tokens: None };
     let small = scripted(WireFormat::Chat, vec![Act::fail(refused)]);
     for number in 0..40 {
         small.then(Act::Say(notes(&format!("part {number}"))));
@@ -441,14 +443,15 @@ async fn a_small_window_reads_in_parts_and_a_refusal_makes_them_smaller() {
 async fn a_cap_that_is_not_accepted_is_mended() {
     let complaint =
         throughline_provider::RequestComplaint::UnknownParameter { name: Some("max_tokens".into()) };
-    let acts = vec![Act::fail(TroubleKind::MalformedRequest { complaint }), Act::Say(notes("all is well"))];
+    let acts =
+        vec![Act::fail(ProviderErrorKind::MalformedRequest { complaint }), Act::Say(notes("all is well"))];
     let other = scripted(WireFormat::Chat, acts);
     let stage = Stage::new(WireFormat::Chat, vec![route("other", 200_000, &other)]);
     stage.completed().await;
     let bodies = other.bodies();
     assert!(bodies[0].contains("\"max_tokens\"") && !bodies[1].contains("max_tokens"));
 
-    let too_large = TroubleKind::OutputCapTooLarge {
+    let too_large = ProviderErrorKind::OutputCapTooLarge {
         largest_cap_tokens: Some(1_234),
         window_tokens: None,
         prompt_tokens: None,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use throughline_compaction::Section;
-use throughline_provider::{CachePolicy, Chunk, OutgoingCall, Trouble, TroubleKind};
+use throughline_provider::{CachePolicy, Chunk, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_store::{Holder, Millis, NewCall, SessionId};
 use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::WireFormat;
@@ -57,7 +57,7 @@ pub(crate) enum Act {
     /// Answers like this.
     Draft(AnswerDraft),
     /// Fails.
-    Fail(Trouble),
+    Fail(ProviderError),
     /// Says nothing, ever.
     Silent,
     /// Gives so many signs of life, this long apart, then says this.
@@ -65,8 +65,8 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    pub(crate) fn fail(kind: TroubleKind) -> Self {
-        Self::Fail(Trouble::of(kind))
+    pub(crate) fn fail(kind: ProviderErrorKind) -> Self {
+        Self::Fail(ProviderError::of(kind))
     }
 }
 
@@ -131,7 +131,9 @@ impl Upstream for Scripted {
                     }
                     Ok(self.answer(AnswerDraft::text(text)))
                 }
-                None => Err(Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Overload)))),
+                None => {
+                    Err(Box::new(UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Overload))))
+                }
             }
         })
     }

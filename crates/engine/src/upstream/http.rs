@@ -2,8 +2,8 @@
 //! can see it.
 
 use throughline_provider::{
-    CallEnd, CallError, Client, Endpoint, OutgoingCall, Reply, RetryLimits, ServerSlots, TimeLimits, Trouble,
-    advice,
+    CallEnd, CallError, Client, Endpoint, OutgoingCall, ProviderError, Reply, RetryLimits, ServerSlots,
+    TimeLimits, advice,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +91,7 @@ impl Upstream for HttpUpstream {
         self.client.slots().of(&self.endpoint) != ServerSlots::Unlimited
     }
 
-    fn advice(&self, trouble: &Trouble, model: &str) -> Option<String> {
+    fn advice(&self, trouble: &ProviderError, model: &str) -> Option<String> {
         advice(trouble, &self.endpoint, model)
     }
 }

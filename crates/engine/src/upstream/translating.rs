@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use throughline_provider::{
-    CachePolicy, Chunk, EndpointKind, MarkLayout, OutgoingCall, Refusal, RequestComplaint, Trouble,
-    TroubleKind,
+    CachePolicy, Chunk, EndpointKind, MarkLayout, OutgoingCall, ProviderError, ProviderErrorKind, Refusal,
+    RequestComplaint,
 };
 use throughline_transcript::WireFormat;
 use throughline_wire::{
@@ -295,13 +295,14 @@ fn refusal_on(client: WireFormat, refusal: &Refusal) -> Refusal {
 }
 
 fn unsendable(words: String) -> UpstreamFailure {
-    let trouble = Trouble::of(TroubleKind::MalformedRequest { complaint: RequestComplaint::Other });
-    UpstreamFailure::trouble(Trouble { status: Some(400), words, should_retry: Some(false), ..trouble })
+    let trouble =
+        ProviderError::of(ProviderErrorKind::MalformedRequest { complaint: RequestComplaint::Other });
+    UpstreamFailure::trouble(ProviderError { status: Some(400), words, should_retry: Some(false), ..trouble })
 }
 
 fn unreadable(words: &str) -> Box<UpstreamFailure> {
-    let trouble = Trouble::of(TroubleKind::Unknown);
-    let trouble = Trouble { words: words.to_owned(), should_retry: Some(false), ..trouble };
+    let trouble = ProviderError::of(ProviderErrorKind::Unknown);
+    let trouble = ProviderError { words: words.to_owned(), should_retry: Some(false), ..trouble };
     Box::new(UpstreamFailure::trouble(trouble))
 }
 
@@ -319,7 +320,7 @@ impl Upstream for TranslatingUpstream {
         self.inner.cancels_background()
     }
 
-    fn advice(&self, trouble: &Trouble, model: &str) -> Option<String> {
+    fn advice(&self, trouble: &ProviderError, model: &str) -> Option<String> {
         self.inner.advice(trouble, model)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throughline_engine::{CallInput, SessionError, SizeBasis};
-use throughline_provider::{CacheOutcome, TroubleKind};
+use throughline_provider::{CacheOutcome, ProviderErrorKind};
 use throughline_store::{Owner, Store, UsageKind};
 use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
@@ -194,7 +194,7 @@ async fn what_arrived_of_a_broken_answer_is_kept() {
     stage.script.then(Act::BreakOff("I had begun to"));
     let error = session.call(saying(WireFormat::Anthropic, "Tell me.")).await.unwrap_err();
     let SessionError::Exhausted(gave_up) = &error else { panic!("{error}") };
-    assert_eq!(gave_up.trouble.kind, TroubleKind::Interrupted);
+    assert_eq!(gave_up.trouble.kind, ProviderErrorKind::Interrupted);
     assert!(error.to_string().contains("ask again"), "{error}");
     assert!(stage.transcript()[1].contains("I had begun to"));
 }

@@ -11,7 +11,7 @@ use throughline_engine::{
     CallInput, Compressor, CompressorSetup, ContextEngine, EngineEvent, ManagedSession, RecordPolicy,
     SessionError,
 };
-use throughline_provider::TroubleKind;
+use throughline_provider::ProviderErrorKind;
 use throughline_store::{EndReason, Owner, SessionId, Store, ViewMessage};
 use throughline_transcript::{Groups, WireFormat, violations};
 
@@ -268,32 +268,36 @@ async fn a_call_may_be_given_up_at_any_moment() {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_the_provider_says_the_conversation_is_intact() {
-    use throughline_provider::{ConnectStage, ImageComplaint, Trouble};
+    use throughline_provider::{ConnectStage, ImageComplaint, ProviderError};
     let kinds = [
-        TroubleKind::PromptTooLong { window_tokens: None, prompt_tokens: None },
-        TroubleKind::PromptTooLong { window_tokens: Some(9_000), prompt_tokens: Some(20_000) },
-        TroubleKind::OverAllowance { allowed_tokens: Some(100), asked_tokens: None },
-        TroubleKind::OutputCapTooLarge { largest_cap_tokens: None, window_tokens: None, prompt_tokens: None },
-        TroubleKind::PayloadTooLarge { limit_bytes: None, sent_bytes: None },
-        TroubleKind::ImageRefused { complaint: ImageComplaint::Unreadable },
-        TroubleKind::Quota { affordable_tokens: None },
-        TroubleKind::RateLimit,
-        TroubleKind::Overload,
-        TroubleKind::Timeout,
-        TroubleKind::Interrupted,
-        TroubleKind::ServerFault,
-        TroubleKind::Unknown,
-        TroubleKind::Unreachable { stage: ConnectStage::Connect },
-        TroubleKind::Auth,
-        TroubleKind::UnknownModel,
-        TroubleKind::ContentPolicy,
+        ProviderErrorKind::PromptTooLong { window_tokens: None, prompt_tokens: None },
+        ProviderErrorKind::PromptTooLong { window_tokens: Some(9_000), prompt_tokens: Some(20_000) },
+        ProviderErrorKind::OverAllowance { allowed_tokens: Some(100), asked_tokens: None },
+        ProviderErrorKind::OutputCapTooLarge {
+            largest_cap_tokens: None,
+            window_tokens: None,
+            prompt_tokens: None,
+        },
+        ProviderErrorKind::PayloadTooLarge { limit_bytes: None, sent_bytes: None },
+        ProviderErrorKind::ImageRefused { complaint: ImageComplaint::Unreadable },
+        ProviderErrorKind::Quota { affordable_tokens: None },
+        ProviderErrorKind::RateLimit,
+        ProviderErrorKind::Overload,
+        ProviderErrorKind::Timeout,
+        ProviderErrorKind::Interrupted,
+        ProviderErrorKind::ServerFault,
+        ProviderErrorKind::Unknown,
+        ProviderErrorKind::Unreachable { stage: ConnectStage::Connect },
+        ProviderErrorKind::Auth,
+        ProviderErrorKind::UnknownModel,
+        ProviderErrorKind::ContentPolicy,
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         let wire_format = WireFormat::ALL[index % 3];
         let (stage, store, mut session) = about_to_be_compacted(wire_format, RecordPolicy::Require).await;
         let what = format!("{kind:?}");
         // It says so again and again, ...
-        stage.script.then(Act::RefuseOver(0, Trouble::of(kind)));
+        stage.script.then(Act::RefuseOver(0, ProviderError::of(kind)));
         let error = session.call(saying(wire_format, "First question.")).await.unwrap_err();
         let SessionError::Exhausted(gave_up) = &error else { panic!("{what}: {error}") };
         let words = error.to_string();

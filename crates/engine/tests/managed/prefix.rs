@@ -153,14 +153,14 @@ async fn what_was_sent_stays_sent_through_a_long_coding_session() {
 
 #[tokio::test]
 async fn a_refused_call_does_not_move_the_prefix() {
-    use throughline_provider::TroubleKind;
+    use throughline_provider::ProviderErrorKind;
     let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     for turn in 0..4 {
         talk(&stage, &mut session, turn).await;
     }
     let before = stage.script.last_body();
-    stage.script.then(Act::fail(TroubleKind::Auth));
+    stage.script.then(Act::fail(ProviderErrorKind::Auth));
     let input = crate::support::saying(WireFormat::Anthropic, "Hello?");
     session.call(input).await.unwrap_err();
     talk(&stage, &mut session, 9).await;

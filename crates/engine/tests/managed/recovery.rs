@@ -3,7 +3,7 @@
 use throughline_engine::{
     Automatic, CallInput, EngineEvent, ModelTarget, RecoveryAction, SessionError, Trigger, learnt_window,
 };
-use throughline_provider::{Trouble, TroubleKind};
+use throughline_provider::{ProviderError, ProviderErrorKind};
 use throughline_store::{GuardScope, Owner, Store};
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{CapMember, RequestParts};
@@ -12,8 +12,8 @@ use crate::support::{
     Act, MODEL, START_MS, Script, Stage, decoded, envelope, saying, talk, target, user, words,
 };
 
-fn too_long(window_tokens: Option<u64>) -> Trouble {
-    Trouble::of(TroubleKind::PromptTooLong { window_tokens, prompt_tokens: None })
+fn too_long(window_tokens: Option<u64>) -> ProviderError {
+    ProviderError::of(ProviderErrorKind::PromptTooLong { window_tokens, prompt_tokens: None })
 }
 
 async fn filled(stage: &Stage, turns: usize) -> throughline_engine::ManagedSession {
@@ -84,7 +84,7 @@ async fn an_output_cap_is_lowered_for_one_call_and_nothing_is_folded() {
     let mut session = filled(&stage, 6).await;
     let parts = RequestParts { output_cap: Some((CapMember::MaxTokens, 20_000)), ..RequestParts::new(MODEL) };
     let envelope = throughline_engine::Envelope::build(WireFormat::Anthropic, &parts).unwrap();
-    let kind = TroubleKind::OutputCapTooLarge {
+    let kind = ProviderErrorKind::OutputCapTooLarge {
         largest_cap_tokens: None,
         window_tokens: Some(200_000),
         prompt_tokens: Some(190_000),
@@ -145,7 +145,7 @@ async fn an_overflow_with_compaction_turned_off_says_so() {
 async fn what_passes_is_waited_for_and_booked_each_time() {
     let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
-    stage.script.then(Act::fail(TroubleKind::Overload)).then(Act::fail(TroubleKind::RateLimit));
+    stage.script.then(Act::fail(ProviderErrorKind::Overload)).then(Act::fail(ProviderErrorKind::RateLimit));
     let began = tokio::time::Instant::now();
     let outcome = session.call(saying(WireFormat::Anthropic, "Hello.")).await.unwrap();
     assert!(
@@ -167,7 +167,7 @@ async fn what_passes_is_waited_for_and_booked_each_time() {
 async fn a_wrong_key_is_said_at_once() {
     let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = stage.open().await;
-    stage.script.then(Act::fail(TroubleKind::Auth));
+    stage.script.then(Act::fail(ProviderErrorKind::Auth));
     let error = session.call(saying(WireFormat::Chat, "Hello.")).await.unwrap_err();
     assert!(error.to_string().starts_with("the key was not accepted"), "{error}");
     assert_eq!(stage.script.bodies().len(), 1);
@@ -191,8 +191,8 @@ async fn too_many_bytes_cost_old_pictures_first() {
     for number in 0..3 {
         session.call(picture(number)).await.unwrap();
     }
-    let kind = TroubleKind::PayloadTooLarge { limit_bytes: Some(100_000), sent_bytes: None };
-    stage.script.then(Act::RefuseOver(100_000, Trouble::of(kind)));
+    let kind = ProviderErrorKind::PayloadTooLarge { limit_bytes: Some(100_000), sent_bytes: None };
+    stage.script.then(Act::RefuseOver(100_000, ProviderError::of(kind)));
     let outcome = session.call(picture(3)).await.unwrap();
     assert!(
         matches!(outcome.tried[..], [RecoveryAction::RemovedImages { bytes }] if bytes > 100_000),
@@ -216,8 +216,8 @@ async fn too_many_bytes_without_pictures_are_folded_by_bytes() {
     let stage = Stage::new(WireFormat::Chat, 1_000_000);
     let mut session = filled(&stage, 30).await;
     let limit = stage.script.last_body().len() * 2 / 3;
-    let kind = TroubleKind::PayloadTooLarge { limit_bytes: Some(limit as u64), sent_bytes: None };
-    stage.script.then(Act::RefuseOver(limit, Trouble::of(kind)));
+    let kind = ProviderErrorKind::PayloadTooLarge { limit_bytes: Some(limit as u64), sent_bytes: None };
+    stage.script.then(Act::RefuseOver(limit, ProviderError::of(kind)));
     let outcome = session.call(saying(WireFormat::Chat, &words(3, 20))).await.unwrap();
     assert!(matches!(outcome.tried[..], [RecoveryAction::Compacted { .. }]), "{:?}", outcome.tried);
     assert_eq!(session.model().window_tokens, 1_000_000);

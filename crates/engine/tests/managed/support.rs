@@ -11,7 +11,9 @@ use throughline_engine::{
     SessionSetup, ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamAnswer, UpstreamFailure,
     UpstreamFailureCause, UpstreamFuture,
 };
-use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall, Trouble, TroubleKind};
+use throughline_provider::{
+    CachePolicy, CacheSeller, CacheTtl, OutgoingCall, ProviderError, ProviderErrorKind,
+};
 use throughline_store::{Holder, IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, decode_message, text_message};
@@ -67,7 +69,7 @@ pub(crate) enum Act {
     /// Answers, and says nothing about usage.
     SayWithoutUsage(&'static str),
     /// Fails.
-    Fail(Trouble),
+    Fail(ProviderError),
     /// Says some of its answer, then breaks off.
     BreakOff(&'static str),
     /// Says this, then nothing more until the call is called off.
@@ -75,12 +77,12 @@ pub(crate) enum Act {
     /// Answers with these messages as they stand.
     Repeat(Vec<Message>),
     /// Fails as long as the body has more bytes than this, then answers.
-    RefuseOver(usize, Trouble),
+    RefuseOver(usize, ProviderError),
 }
 
 impl Act {
-    pub(crate) fn fail(kind: TroubleKind) -> Self {
-        Self::Fail(Trouble::of(kind))
+    pub(crate) fn fail(kind: ProviderErrorKind) -> Self {
+        Self::Fail(ProviderError::of(kind))
     }
 }
 
@@ -150,7 +152,7 @@ impl Script {
                 Err(Box::new(UpstreamFailure {
                     received: Some(received),
                     passed_on: throughline_engine::PartialAnswer::Begun,
-                    ..UpstreamFailure::trouble(Trouble::of(TroubleKind::Interrupted))
+                    ..UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Interrupted))
                 }))
             }
             Some(Act::Hang(text)) => {
@@ -158,7 +160,7 @@ impl Script {
                 Err(Box::new(UpstreamFailure {
                     cause: UpstreamFailureCause::Cancelled,
                     received: Some(received),
-                    ..UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown))
+                    ..UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Unknown))
                 }))
             }
             Some(Act::Repeat(messages)) => {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use serde_json::json;
 use throughline_engine::SessionError;
-use throughline_provider::TroubleKind;
+use throughline_provider::ProviderErrorKind;
 use throughline_store::StoreError;
 
 use super::response;
@@ -101,7 +101,7 @@ impl ApiError {
                 // The provider's own status is in the words: here it would be taken for ours. Which setting would help
                 // is for whoever runs the gateway, who is told.
                 let status = match gave_up.trouble.kind {
-                    TroubleKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+                    ProviderErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
                     _ => StatusCode::BAD_GATEWAY,
                 };
                 gateway.tell(GatewayEvent::Warning(error.to_string()));

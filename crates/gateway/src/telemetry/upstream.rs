@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use throughline_engine::{PieceSender, Upstream, UpstreamFailureCause, UpstreamFuture};
-use throughline_provider::{OutgoingCall, Trouble};
+use throughline_provider::{OutgoingCall, ProviderError};
 use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::metrics::{Metrics, UpstreamOutcome};
@@ -64,7 +64,7 @@ impl Upstream for InstrumentedUpstream {
         self.inner.cancels_background()
     }
 
-    fn advice(&self, trouble: &Trouble, model: &str) -> Option<String> {
+    fn advice(&self, trouble: &ProviderError, model: &str) -> Option<String> {
         self.inner.advice(trouble, model)
     }
 }

@@ -57,8 +57,8 @@ impl Upstream for Nobody {
         _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
-        let mut nobody = UpstreamFailure::trouble(throughline_provider::Trouble::of(
-            throughline_provider::TroubleKind::Interrupted,
+        let mut nobody = UpstreamFailure::trouble(throughline_provider::ProviderError::of(
+            throughline_provider::ProviderErrorKind::Interrupted,
         ));
         nobody.cause = UpstreamFailureCause::Cancelled;
         Box::pin(std::future::ready(Err(Box::new(nobody))))

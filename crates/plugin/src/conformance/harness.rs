@@ -8,7 +8,7 @@ use throughline_engine::{
     LockPolicy, ManagedSession, ModelTarget, PieceSender, PriceSource, RecordPolicy, SessionSetup,
     ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture,
 };
-use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
+use throughline_provider::{CachePolicy, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
 use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::{
@@ -94,7 +94,7 @@ impl Upstream for ScriptedModel {
         let body = String::from_utf8_lossy(&call.body).into_owned();
         let answer = self.answer(&body);
         self.bodies.lock().unwrap_or_else(PoisonError::into_inner).push(body);
-        let unreadable = || Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown)));
+        let unreadable = || Box::new(UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Unknown)));
         Box::pin(std::future::ready(answer.ok_or_else(unreadable)))
     }
 }

@@ -62,7 +62,7 @@ pub enum MarkComplaint {
 
 /// A piece by itself.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct PromptPiece {
     hash: [u8; 16],
     tokens: u64,
     mark: Option<CacheTtl>,
@@ -73,7 +73,7 @@ struct Piece {
 /// Pieces of a message, a system prompt or a list of tools.
 #[derive(Debug, Default)]
 struct Cut {
-    pieces: Vec<Piece>,
+    pieces: Vec<PromptPiece>,
     has_image: bool,
     has_citations: bool,
 }
@@ -283,7 +283,7 @@ fn cut_tool(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
     let bare = without_marks(json);
     let tokens = model.estimate_content(&profile_tools(&format!("[{bare}]")));
     let hash = digest(&[b"tool", bare.as_bytes()]);
-    let piece = Piece { hash, tokens, mark: mark_on(RawJson(json))?, takes_mark: true };
+    let piece = PromptPiece { hash, tokens, mark: mark_on(RawJson(json))?, takes_mark: true };
     Ok(Cut { pieces: vec![piece], ..Cut::default() })
 }
 
@@ -344,7 +344,7 @@ fn cut_message(message: &Message, wire_format: WireFormat, model: &TokenModel) -
     Ok(cut)
 }
 
-fn piece_of(block: RawJson<'_>, hash: [u8; 16], tokens: u64) -> Result<Piece, MarkComplaint> {
+fn piece_of(block: RawJson<'_>, hash: [u8; 16], tokens: u64) -> Result<PromptPiece, MarkComplaint> {
     let mark = mark_on(block)?;
     let kind = block.get("type").and_then(RawJson::as_text).unwrap_or_default();
     let is_empty =
@@ -354,7 +354,7 @@ fn piece_of(block: RawJson<'_>, hash: [u8; 16], tokens: u64) -> Result<Piece, Ma
         let kind = if is_empty { "empty text".to_owned() } else { kind.into_owned() };
         return Err(MarkComplaint::NotThere { kind });
     }
-    Ok(Piece { hash, tokens, mark, takes_mark })
+    Ok(PromptPiece { hash, tokens, mark, takes_mark })
 }
 
 /// A block as the model gets it, as far as we know: a text is the same whether it stands as a string or in a block.
@@ -379,7 +379,7 @@ fn cites(block: RawJson<'_>) -> bool {
 }
 
 /// Cuts a text finer: slices of its bytes share out the tokens of its pieces.
-fn sliced(json: &str, pieces: &[Piece]) -> Vec<Piece> {
+fn sliced(json: &str, pieces: &[PromptPiece]) -> Vec<PromptPiece> {
     let tokens: u64 = pieces.iter().map(|piece| piece.tokens).sum();
     let bare = without_marks(json);
     let slices: Vec<&[u8]> = bare.as_bytes().chunks(SLICE_BYTES).collect();
@@ -392,7 +392,7 @@ fn sliced(json: &str, pieces: &[Piece]) -> Vec<Piece> {
             let up_to = tokens.saturating_mul(bytes) / all_bytes;
             let share = up_to.saturating_sub(given);
             given = up_to;
-            Piece { hash: digest(&[slice]), tokens: share, mark: None, takes_mark: false }
+            PromptPiece { hash: digest(&[slice]), tokens: share, mark: None, takes_mark: false }
         })
         .collect()
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use throughline_provider::{
-    CallEnd, CallError, CancellationToken, ConnectStage, OutgoingCall, TimeLimits, TroubleKind, WrongWireSign,
+    CallEnd, CallError, CancellationToken, ConnectStage, OutgoingCall, ProviderErrorKind, TimeLimits,
+    WrongWireSign,
 };
 use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
@@ -41,7 +42,7 @@ async fn fail(server: &Server, call: &OutgoingCall) -> CallError {
     }
 }
 
-fn kind(error: &CallError) -> &TroubleKind {
+fn kind(error: &CallError) -> &ProviderErrorKind {
     &error.trouble().unwrap().kind
 }
 
@@ -57,7 +58,7 @@ async fn passing_trouble_is_tried_again_and_told() {
     let reply =
         client().send(&server.endpoint(WireFormat::Chat), &whole(), &CancellationToken::new()).await.unwrap();
     let kinds: Vec<_> = reply.attempts().iter().map(|attempt| attempt.trouble.kind.clone()).collect();
-    assert_eq!(kinds, [TroubleKind::RateLimit, TroubleKind::Overload]);
+    assert_eq!(kinds, [ProviderErrorKind::RateLimit, ProviderErrorKind::Overload]);
     assert_eq!(server.requests().len(), 3);
     assert!(server.requests().iter().all(|request| request.body == "{}"));
 }
@@ -67,7 +68,7 @@ async fn attempts_are_bounded() {
     let scripts = (0..9).map(|_| vec![Act::Send(json(500, REFUSED))]).collect();
     let server = Server::playing(scripts).await;
     let error = fail(&server, &whole()).await;
-    assert_eq!(kind(&error), &TroubleKind::ServerFault);
+    assert_eq!(kind(&error), &ProviderErrorKind::ServerFault);
     assert_eq!((error.attempts.len(), server.requests().len()), (2, 3));
 }
 
@@ -76,7 +77,7 @@ async fn what_will_not_pass_is_not_tried_again() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-secret-1.","code":"invalid_api_key"}}"#;
     let server = Server::playing(vec![vec![Act::Send(json(401, body))]]).await;
     let error = fail(&server, &whole()).await;
-    assert_eq!(kind(&error), &TroubleKind::Auth);
+    assert_eq!(kind(&error), &ProviderErrorKind::Auth);
     assert_eq!(error.to_string(), "the key was not accepted (HTTP 401): Incorrect API key provided: [key].");
     assert_eq!(server.requests().len(), 1);
     let patient = answer(429, &[("retry-after", "3600")], "{}");
@@ -91,7 +92,8 @@ async fn an_overflow_is_understood() {
     let body = r#"{"error":{"message":"request (10031 tokens) exceeds the available context size (2048 tokens)","type":"exceed_context_size_error","n_prompt_tokens":10031,"n_ctx":2048}}"#;
     let server = Server::playing(vec![vec![Act::Send(json(400, body))]]).await;
     let error = fail(&server, &streamed()).await;
-    let expected = TroubleKind::PromptTooLong { window_tokens: Some(2_048), prompt_tokens: Some(10_031) };
+    let expected =
+        ProviderErrorKind::PromptTooLong { window_tokens: Some(2_048), prompt_tokens: Some(10_031) };
     assert_eq!(kind(&error), &expected);
     let refusal = error.refusal.unwrap();
     assert_eq!(
@@ -120,7 +122,7 @@ async fn trouble_after_the_first_word_is_not_tried_again() {
     }
     assert!(raw.ends_with(OVERLOADED_EVENT.as_bytes()), "the error too is handed on as it came");
     let error = reply.finish().await.unwrap_err();
-    assert_eq!(kind(&error), &TroubleKind::Overload);
+    assert_eq!(kind(&error), &ProviderErrorKind::Overload);
     assert_eq!(error.partial.unwrap().received.text(), "Grüße ");
     assert_eq!(server.requests().len(), 1);
 }
@@ -132,13 +134,13 @@ async fn a_stream_that_breaks_off() {
         script.extend(end);
         let server = Server::playing(vec![script]).await;
         let error = fail(&server, &streamed()).await;
-        assert_eq!(kind(&error), &TroubleKind::Interrupted);
+        assert_eq!(kind(&error), &ProviderErrorKind::Interrupted);
         assert_eq!(error.partial.unwrap().received.text(), "Grüße ");
     }
     let empty = (0..3).map(|_| vec![Act::Send(stream_head())]).collect();
     let server = Server::playing(empty).await;
     let error = fail(&server, &streamed()).await;
-    assert_eq!((kind(&error), &error.partial), (&TroubleKind::Interrupted, &None));
+    assert_eq!((kind(&error), &error.partial), (&ProviderErrorKind::Interrupted, &None));
     assert_eq!(server.requests().len(), 3, "nothing came, so it was tried again");
 }
 
@@ -146,12 +148,12 @@ async fn a_stream_that_breaks_off() {
 async fn a_connection_that_closes_before_an_answer() {
     let server = Server::playing((0..3).map(|_| vec![Act::Reset]).collect()).await;
     let error = fail(&server, &whole()).await;
-    assert_eq!(kind(&error), &TroubleKind::Unreachable { stage: ConnectStage::Closed });
+    assert_eq!(kind(&error), &ProviderErrorKind::Unreachable { stage: ConnectStage::Closed });
     let half =
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"id\":".to_vec();
     let server = Server::playing((0..3).map(|_| vec![Act::Send(half.clone())]).collect()).await;
     let error = fail(&server, &whole()).await;
-    assert_eq!(kind(&error), &TroubleKind::Interrupted);
+    assert_eq!(kind(&error), &ProviderErrorKind::Interrupted);
     assert_eq!(error.attempts.len(), 2);
 }
 
@@ -161,7 +163,7 @@ async fn silence_has_its_limits() {
     let endpoint = server.endpoint(WireFormat::Anthropic);
     let client = client_with(impatient());
     let error = client.send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap_err();
-    assert_eq!(kind(&error), &TroubleKind::Timeout);
+    assert_eq!(kind(&error), &ProviderErrorKind::Timeout);
     assert_eq!(error.attempts.len(), 1, "a second try, whose head came but no first byte");
     server.until_hung_up().await;
     server.until_hung_up().await;
@@ -170,7 +172,7 @@ async fn silence_has_its_limits() {
     let endpoint = server.endpoint(WireFormat::Anthropic);
     let reply = client.send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
     let error = reply.finish().await.unwrap_err();
-    assert_eq!(kind(&error), &TroubleKind::Timeout);
+    assert_eq!(kind(&error), &ProviderErrorKind::Timeout);
     assert_eq!(error.partial.unwrap().received.text(), "Grüße ");
     server.until_hung_up().await;
 }
@@ -181,7 +183,7 @@ async fn a_whole_answer_has_a_limit_too() {
     let limits = TimeLimits { whole: Duration::from_millis(80), ..TimeLimits::REMOTE };
     let endpoint = server.endpoint(WireFormat::Chat);
     let error = client_with(limits).send(&endpoint, &whole(), &CancellationToken::new()).await.unwrap_err();
-    assert_eq!(kind(&error), &TroubleKind::Timeout);
+    assert_eq!(kind(&error), &ProviderErrorKind::Timeout);
 }
 
 #[tokio::test]
@@ -227,7 +229,7 @@ async fn dropping_a_reply_hangs_up() {
 
 #[tokio::test]
 async fn whoever_speaks_another_wire_is_told_apart() {
-    let wrong = |sign| TroubleKind::WrongWire { sign };
+    let wrong = |sign| ProviderErrorKind::WrongWire { sign };
     for (body, call, expected) in [
         (
             answer(200, &[("content-type", "text/html")], "<!doctype html><p>Welcome"),
@@ -262,7 +264,7 @@ async fn redirects_take_no_key_along() {
     let moved = answer(307, &[("location", &format!("{}/v1/chat/completions", other.address()))], "");
     let server = Server::playing(vec![vec![Act::Send(moved)]]).await;
     let error = fail(&server, &whole()).await;
-    assert_eq!(kind(&error), &TroubleKind::WrongWire { sign: WrongWireSign::Redirect });
+    assert_eq!(kind(&error), &ProviderErrorKind::WrongWire { sign: WrongWireSign::Redirect });
     assert!(other.requests().is_empty());
 }
 
@@ -274,7 +276,7 @@ async fn nobody_there() {
     let port = silent.local_addr().unwrap().port();
     let gone = endpoint("custom", &format!("http://127.0.0.1:{port}"), Some(WireFormat::Chat));
     let error = client().send(&gone, &whole(), &CancellationToken::new()).await.unwrap_err();
-    assert_eq!(kind(&error), &TroubleKind::Unreachable { stage: ConnectStage::Connect });
+    assert_eq!(kind(&error), &ProviderErrorKind::Unreachable { stage: ConnectStage::Connect });
     assert_eq!(error.attempts.len(), 2);
     // A server that knows no encryption, and says so at once.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -286,7 +288,7 @@ async fn nobody_there() {
     });
     let plain = endpoint("custom", &format!("https://127.0.0.1:{port}"), Some(WireFormat::Chat));
     let error = client().send(&plain, &whole(), &CancellationToken::new()).await.unwrap_err();
-    assert_eq!(kind(&error), &TroubleKind::Unreachable { stage: ConnectStage::Tls });
+    assert_eq!(kind(&error), &ProviderErrorKind::Unreachable { stage: ConnectStage::Tls });
     assert!(error.attempts.is_empty());
 }
 
@@ -295,6 +297,6 @@ async fn errors_without_end_are_cut() {
     let flood = format!("HTTP/1.1 500 x\r\nconnection: close\r\n\r\n{}", "x".repeat(2_000_000));
     let server = Server::playing((0..3).map(|_| vec![Act::Send(flood.clone().into())]).collect()).await;
     let error = fail(&server, &whole()).await;
-    assert_eq!(kind(&error), &TroubleKind::ServerFault);
+    assert_eq!(kind(&error), &ProviderErrorKind::ServerFault);
     assert!(error.trouble().unwrap().words.len() < 1_000);
 }

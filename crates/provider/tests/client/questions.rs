@@ -1,6 +1,6 @@
 //! Questions to endpoints: windows and lists of models.
 
-use throughline_provider::{TroubleKind, WindowQuestion, WindowRoom};
+use throughline_provider::{ProviderErrorKind, WindowQuestion, WindowRoom};
 use throughline_transcript::WireFormat;
 
 use crate::server::{Act, Server, client, json};
@@ -73,7 +73,10 @@ async fn lists_of_models() {
     assert_eq!(listed, [("a", Some(1_000)), ("b", None)]);
     assert_eq!(server.requests()[0].header("authorization"), Some("Bearer sk-secret-1"));
     let refused = client().list_models(&endpoint).await.unwrap_err();
-    assert_eq!(refused.kind, TroubleKind::Auth);
+    assert_eq!(refused.kind, ProviderErrorKind::Auth);
     assert!(!refused.words.contains("sk-secret-1"), "{}", refused.words);
-    assert!(matches!(client().list_models(&endpoint).await.unwrap_err().kind, TroubleKind::WrongWire { .. }));
+    assert!(matches!(
+        client().list_models(&endpoint).await.unwrap_err().kind,
+        ProviderErrorKind::WrongWire { .. }
+    ));
 }

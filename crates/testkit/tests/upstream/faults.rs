@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use throughline_provider::{
-    CallError, CancellationToken, ConnectStage, OutgoingCall, TimeLimits, TroubleKind,
+    CallError, CancellationToken, ConnectStage, OutgoingCall, ProviderErrorKind, TimeLimits,
 };
 use throughline_testkit::{Gate, Reply, ReplyFault, ScriptedUpstream, refused_url};
 use throughline_transcript::WireFormat;
@@ -25,7 +25,7 @@ async fn fault(reply: Reply, wire: WireFormat, streaming: Streaming) -> (Scripte
     (upstream, error)
 }
 
-fn kind(error: &CallError) -> TroubleKind {
+fn kind(error: &CallError) -> ProviderErrorKind {
     error.trouble().unwrap().kind.clone()
 }
 
@@ -39,13 +39,13 @@ async fn statuses_arrive_with_wording_and_headers() {
         let reply = Reply::error(429, "rate_limit_error", "slow down, please").header("retry-after", "7");
         let (_, error) = fault(reply, wire, Streaming::Streamed).await;
         let trouble = error.trouble().unwrap();
-        assert_eq!((&trouble.kind, trouble.status), (&TroubleKind::RateLimit, Some(429)));
+        assert_eq!((&trouble.kind, trouble.status), (&ProviderErrorKind::RateLimit, Some(429)));
         assert!(trouble.words.contains("slow down, please"));
         let refusal = error.refusal.as_ref().unwrap();
         assert!(refusal.headers.contains(&("retry-after".to_owned(), "7".to_owned())));
         let (_, error) =
             fault(Reply::error(529, "overloaded_error", "Overloaded"), wire, Streaming::Whole).await;
-        assert_eq!(kind(&error), TroubleKind::Overload);
+        assert_eq!(kind(&error), ProviderErrorKind::Overload);
     }
 }
 
@@ -81,12 +81,12 @@ async fn silence_before_the_first_byte_and_in_the_middle() {
     for wire in WIRES {
         let limits = TimeLimits { first_byte: soon, ..TimeLimits::REMOTE };
         let (upstream, error) = impatient(Reply::stall(), wire, limits).await;
-        assert_eq!(kind(&error), TroubleKind::Timeout);
+        assert_eq!(kind(&error), ProviderErrorKind::Timeout);
         upstream.until_hung_up().await;
         let stalled = long().failing_after(12, ReplyFault::Stall);
         let limits = TimeLimits { silence: soon, ..TimeLimits::REMOTE };
         let (upstream, error) = impatient(stalled, wire, limits).await;
-        assert_eq!(kind(&error), TroubleKind::Timeout, "{wire:?}");
+        assert_eq!(kind(&error), ProviderErrorKind::Timeout, "{wire:?}");
         let text = received(&error);
         assert!(LONG.starts_with(&text) && text.len() < LONG.len(), "{wire:?}: {text}");
         upstream.until_hung_up().await;
@@ -98,14 +98,14 @@ async fn streams_that_are_cut_or_reset_give_what_came_before() {
     for wire in WIRES {
         for end in [ReplyFault::Cut, ReplyFault::Reset] {
             let (_, error) = fault(long().failing_after(12, end.clone()), wire, Streaming::Streamed).await;
-            assert_eq!(kind(&error), TroubleKind::Interrupted, "{wire:?} {end:?}");
+            assert_eq!(kind(&error), ProviderErrorKind::Interrupted, "{wire:?} {end:?}");
             let text = received(&error);
             assert!(LONG.starts_with(&text) && text.len() < LONG.len(), "{wire:?} {end:?}: {text}");
         }
     }
     for (reply, what) in [(Reply::reset(), "reset"), (Reply::cut(), "cut")] {
         let (_, error) = fault(reply, WireFormat::Chat, Streaming::Whole).await;
-        assert_eq!(kind(&error), TroubleKind::Unreachable { stage: ConnectStage::Closed }, "{what}");
+        assert_eq!(kind(&error), ProviderErrorKind::Unreachable { stage: ConnectStage::Closed }, "{what}");
     }
 }
 
@@ -113,7 +113,7 @@ async fn streams_that_are_cut_or_reset_give_what_came_before() {
 async fn a_whole_body_can_end_in_the_middle() {
     for end in [ReplyFault::Cut, ReplyFault::Reset] {
         let (_, error) = fault(long().failing_after(1, end), WireFormat::Anthropic, Streaming::Whole).await;
-        assert_eq!(kind(&error), TroubleKind::Interrupted);
+        assert_eq!(kind(&error), ProviderErrorKind::Interrupted);
     }
 }
 
@@ -142,7 +142,7 @@ async fn an_error_in_the_middle_of_a_stream_speaks_its_wire() {
         };
         let reply = long().failing_after(10, ReplyFault::ErrorEvent(error));
         let (_, error) = fault(reply, wire, Streaming::Streamed).await;
-        assert_eq!(kind(&error), TroubleKind::Overload, "{wire:?}");
+        assert_eq!(kind(&error), ProviderErrorKind::Overload, "{wire:?}");
     }
 }
 
@@ -173,7 +173,9 @@ async fn where_nobody_listens_connections_are_refused_and_a_dropped_upstream_is_
         let error = loop {
             let endpoint = endpoint(&url, "custom", WireFormat::Chat);
             match client().send(&endpoint, &call, &CancellationToken::new()).await {
-                Err(error) if kind(&error) == (TroubleKind::Unreachable { stage: ConnectStage::Connect }) => {
+                Err(error)
+                    if kind(&error) == (ProviderErrorKind::Unreachable { stage: ConnectStage::Connect }) =>
+                {
                     break error;
                 }
                 _ => tokio::task::yield_now().await,

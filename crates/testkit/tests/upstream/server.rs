@@ -1,6 +1,6 @@
 //! Questions about models, windows that are enforced, and the server behind plain sockets.
 
-use throughline_provider::{TroubleKind, WindowQuestion};
+use throughline_provider::{ProviderErrorKind, WindowQuestion};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, ServerKind, UpstreamOptions};
 use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
@@ -43,7 +43,7 @@ async fn a_prompt_beyond_the_window_is_refused_in_the_words_of_the_wire() {
         let large =
             send(&upstream, wire, Streaming::Whole, body(wire, "small", &text, Streaming::Whole)).await;
         let kind = large.unwrap_err().trouble().unwrap().kind.clone();
-        assert!(matches!(kind, TroubleKind::PromptTooLong { .. }), "{wire:?}: {kind:?}");
+        assert!(matches!(kind, ProviderErrorKind::PromptTooLong { .. }), "{wire:?}: {kind:?}");
         let small = body(wire, "small", "hello", Streaming::Whole);
         send(&upstream, wire, Streaming::Whole, small).await.unwrap();
         let cap = match wire {
@@ -54,7 +54,7 @@ async fn a_prompt_beyond_the_window_is_refused_in_the_words_of_the_wire() {
         let capped = format!(r#"{},"{cap}":4999}}"#, capped.strip_suffix('}').unwrap());
         let refused = send(&upstream, wire, Streaming::Whole, capped).await.unwrap_err();
         let kind = refused.trouble().unwrap().kind.clone();
-        assert!(matches!(kind, TroubleKind::OutputCapTooLarge { .. }), "{wire:?}: {kind:?}");
+        assert!(matches!(kind, ProviderErrorKind::OutputCapTooLarge { .. }), "{wire:?}: {kind:?}");
     }
 }
 

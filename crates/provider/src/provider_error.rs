@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// A failed call, understood.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct ProviderError {
     /// What went wrong.
-    pub kind: TroubleKind,
+    pub kind: ProviderErrorKind,
     /// The HTTP status, where there was an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -48,7 +48,7 @@ pub enum KeyForm {
 /// Kinds of trouble. Numbers are there only where the provider stated them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum TroubleKind {
+pub enum ProviderErrorKind {
     /// The prompt does not fit, whatever the output cap. A smaller prompt helps.
     PromptTooLong {
         /// The window, or the largest prompt where the provider limits that by itself.
@@ -203,10 +203,10 @@ pub enum Retry {
     After(Duration),
 }
 
-impl Trouble {
+impl ProviderError {
     /// Trouble of a kind about which nothing else is known.
     #[must_use]
-    pub fn of(kind: TroubleKind) -> Self {
+    pub fn of(kind: ProviderErrorKind) -> Self {
         Self {
             kind,
             status: None,
@@ -223,21 +223,21 @@ impl Trouble {
     #[must_use]
     pub fn retry(&self) -> Retry {
         let passes = match self.kind {
-            TroubleKind::RateLimit
-            | TroubleKind::Overload
-            | TroubleKind::Timeout
-            | TroubleKind::Interrupted
-            | TroubleKind::ServerFault => true,
-            TroubleKind::Unreachable { stage } => {
+            ProviderErrorKind::RateLimit
+            | ProviderErrorKind::Overload
+            | ProviderErrorKind::Timeout
+            | ProviderErrorKind::Interrupted
+            | ProviderErrorKind::ServerFault => true,
+            ProviderErrorKind::Unreachable { stage } => {
                 matches!(stage, ConnectStage::Connect | ConnectStage::Closed)
             }
-            TroubleKind::Unknown => self.status.is_none_or(|status| status == 409 || status >= 500),
+            ProviderErrorKind::Unknown => self.status.is_none_or(|status| status == 409 || status >= 500),
             _ => false,
         };
         // The provider's word counts where we are not sure ourselves, and where it says no.
         let wanted = match self.should_retry {
             Some(false) => false,
-            Some(true) => passes || self.kind == TroubleKind::Unknown,
+            Some(true) => passes || self.kind == ProviderErrorKind::Unknown,
             None => passes,
         };
         match self.retry_after {
@@ -248,7 +248,7 @@ impl Trouble {
     }
 }
 
-impl TroubleKind {
+impl ProviderErrorKind {
     /// A short name for counting and for configuration.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -276,7 +276,7 @@ impl TroubleKind {
     }
 }
 
-impl fmt::Display for TroubleKind {
+impl fmt::Display for ProviderErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PromptTooLong { window_tokens, prompt_tokens } => {
@@ -346,7 +346,7 @@ impl fmt::Display for TroubleKind {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind)?;
         if let Some(status) = self.status {
@@ -356,7 +356,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for ProviderError {}
 
 /// Waits as whole milliseconds, which every language can read back.
 mod millis {
@@ -374,5 +374,5 @@ mod millis {
 }
 
 #[cfg(test)]
-#[path = "trouble_tests.rs"]
+#[path = "provider_error_tests.rs"]
 mod tests;

@@ -244,5 +244,5 @@ fn page_text(html: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "said_tests.rs"]
+#[path = "error_body_tests.rs"]
 mod tests;

@@ -107,7 +107,7 @@ fn is_unprintable(c: char) -> bool {
 }
 
 /// One line of at most `max_columns` columns that gives an idea of a text: runs of white space become one space, and
-/// what does not fit is cut off with an ellipsis. MarkdownStyle at the start of the text only, however long it is.
+/// what does not fit is cut off with an ellipsis. Only the start of the text is read, however long it is.
 pub(crate) fn glimpse(text: &str, max_columns: usize) -> String {
     // A column needs at least one character, and few characters take none; a start this long is always enough.
     let start_bytes = max_columns.saturating_mul(8).saturating_add(512);
@@ -149,34 +149,7 @@ pub(crate) fn shorten(line: &str, max_columns: usize) -> String {
 /// Breaks a text into lines of at most `max_columns` columns at spaces; a word longer than a line stands alone.
 /// Continuation lines are indented like the line they continue, plus `hang` columns.
 pub(crate) fn wrap(text: &str, max_columns: usize, hang: usize) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        if columns(line) <= max_columns {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            continue;
-        }
-        let mut current = " ".repeat(indent);
-        let mut is_empty = true;
-        for word in line.split(' ').filter(|word| !word.is_empty()) {
-            let gap = usize::from(!is_empty);
-            if !is_empty && columns(&current) + gap + columns(word) > max_columns {
-                out.push_str(&current);
-                out.push('\n');
-                current = " ".repeat(indent + hang);
-                is_empty = true;
-            }
-            if !is_empty {
-                current.push(' ');
-            }
-            current.push_str(word);
-            is_empty = false;
-        }
-        out.push_str(&current);
-        out.push('\n');
-    }
-    out
+    text.lines().map(|line| wrap_styled(line.trim_end(), max_columns, hang) + "\n").collect()
 }
 
 /// The same for lines that have colours. Space inside a line that is too long is not kept: it was there to line things up.

@@ -52,7 +52,7 @@ pub(crate) enum CursorControl {
     No,
 }
 
-/// Everything a command may know about the world it runs in.
+/// What a command knows of its surroundings: folders, environment, terminal, clock.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     /// Where Throughline keeps its own files.
@@ -63,9 +63,9 @@ pub(crate) struct App {
     pub(crate) env: Vec<(String, String)>,
     /// Arguments of `--set`, in order.
     pub(crate) sets: Vec<String>,
-    /// The model of the conversation that a command is carried out for, where one is being held.
+    /// The session that a command runs for, where it runs within a chat.
     pub(crate) active_session: Option<ActiveSession>,
-    /// The program that held the recorded conversation which a command is carried out for, where the record knows it.
+    /// The program whose recorded session a command works on, where the record has it.
     pub(crate) recorded_client: Option<RecordedClient>,
     /// Columns to fill.
     pub(crate) width: usize,
@@ -77,7 +77,7 @@ pub(crate) struct App {
     pub(crate) watched: bool,
     /// Whether somebody can be asked.
     pub(crate) can_ask: bool,
-    /// Whether a command is carried out within a conversation, where hints name slash commands.
+    /// Whether a command runs within a chat, where hints name slash commands.
     pub(crate) in_chat: bool,
     /// The slots of model servers, shared by everything this run sends.
     pub(crate) slots: Slots,
@@ -85,11 +85,11 @@ pub(crate) struct App {
     random: RandomSource,
 }
 
-/// A conversation whose model, window and size are known already.
+/// A session whose model, window and size are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ActiveSession {
     pub(crate) limits: LimitsInUse,
-    /// The size of its next request, where it is being held.
+    /// The size of its next request.
     pub(crate) pending: Option<PendingRequest>,
 }
 
@@ -113,7 +113,7 @@ enum RandomSource {
 }
 
 impl App {
-    /// MarkdownStyle around once, at the start.
+    /// Reads environment and terminal, once, at the start.
     pub(crate) fn from_env(sets: Vec<String>, colour: ColourChoice) -> Result<Self, CliError> {
         let env: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -142,7 +142,7 @@ impl App {
         })
     }
 
-    /// A world where nothing is set, nobody watches and time stands still.
+    /// No settings, no terminal, a fixed clock.
     #[cfg(test)]
     pub(crate) fn for_tests(home: PathBuf) -> Self {
         Self {
@@ -164,12 +164,12 @@ impl App {
         }
     }
 
-    /// The same world in a terminal that may have been resized.
+    /// A copy for a terminal that may have been resized.
     pub(crate) fn resized(&self) -> Self {
         Self { width: self.columns_now().clamp(MIN_COLUMNS, MAX_COLUMNS), ..self.clone() }
     }
 
-    /// The same world for a command that is carried out within a conversation.
+    /// A copy for a command that runs within a chat.
     pub(crate) fn within_chat(&self) -> Self {
         Self { in_chat: true, ..self.clone() }
     }
@@ -179,7 +179,7 @@ impl App {
         if self.in_chat { Cow::Owned(chat_words(hint)) } else { Cow::Borrowed(hint) }
     }
 
-    /// The same world for a command that is about a conversation with this model.
+    /// A copy for a command about this session.
     pub(crate) fn with_session(&self, active_session: Option<ActiveSession>) -> Self {
         Self { active_session, ..self.clone() }
     }
@@ -266,7 +266,7 @@ impl App {
         unless_reader_left(stream.write_all(bytes).and_then(|()| stream.flush()))
     }
 
-    /// Writes a message for people to stderr, as it is. Nobody can be told when that fails.
+    /// Writes a message for people to stderr, as it is. A failure to write is ignored.
     pub(crate) fn tell(&self, text: &str) {
         write_stderr(self.colour_stderr, text);
     }

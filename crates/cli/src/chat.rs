@@ -1,9 +1,10 @@
 //! `throughline chat`: an agent at the terminal whose context takes care of itself.
 //!
-//! Parts: `setup` what a conversation is made of, from settings; `first_run` helps where there is no model yet;
-//! `named_model` where a model is asked that a person names; `repl` the conversation with a person, `one_shot` one question for scripts; `approval_prompt` what is asked before anything is done; `screen`
-//! shows what happens, with `markdown` and `highlight`; `editor` the line a person types; `slash` and `commands` what begins
-//! with a slash; `status_line` start and status.
+//! Parts: `args` the arguments; `setup` turns settings into a session; `first_run` helps where no model is configured;
+//! `named_model` finds the endpoint of a model that the user names; `repl` is the interactive loop, `one_shot` one question
+//! for scripts; `approval_prompt` asks before a tool acts; `screen` shows what happens, with `markdown` and `highlight`;
+//! `editor` is the input line, `keyboard` the keys typed during an answer; `slash` parses slash commands and `commands` runs
+//! them; `status_line` has the lines at the start and under each answer.
 //!
 //! Not for: any rule about context, which is the engine's, or about tools, which are the agent's.
 
@@ -60,8 +61,7 @@ pub(crate) fn run(args: &ChatArgs, app: &App, run_command: RunCommand) -> Result
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| {
-        CliError::new(Exit::Internal, "the machine gives no means to wait for the network")
-            .because(io_words(&error))
+        CliError::new(Exit::Internal, "cannot start the async runtime").because(io_words(&error))
     })?;
     let app = Arc::new(app.clone());
     let setup = ChatSetup::open(&app, args, run_command)?;
@@ -86,12 +86,12 @@ fn piped() -> Result<Option<String>, CliError> {
         CliError::new(Exit::InputUnreadable, "cannot read stdin").because(io_words(&error))
     })?;
     if bytes.len() as u64 > MAX_PIPED_BYTES {
-        return Err(CliError::new(Exit::BadInput, "what was piped in is too long for a question")
+        return Err(CliError::new(Exit::BadInput, "the piped input is too long for a question")
             .because(format!("it has more than {} bytes", crate::ui::text::thousands(MAX_PIPED_BYTES)))
             .hint("put it into a file in this folder and ask about the file"));
     }
     let text = String::from_utf8(bytes).map_err(|_| {
-        CliError::new(Exit::BadInput, "what was piped in is not text in UTF-8")
+        CliError::new(Exit::BadInput, "the piped input is not UTF-8 text")
             .hint("put it into a file in this folder and ask about the file")
     })?;
     Ok((!text.trim().is_empty()).then_some(text))

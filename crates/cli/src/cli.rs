@@ -29,16 +29,16 @@ use crate::serve::{self, ServeArgs};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  a defect of Throughline itself
-  2  the command line makes no sense
+  1  an internal error: a bug in Throughline
+  2  the command line is invalid
   3  the input is not a transcript, does not fit the given limits, or names
      something that is not in the record
   4  a setting is wrong (file, variable or --set)
   5  the output could not be written
   6  the input is missing or cannot be read
   7  the record is damaged, of a newer version, or not ours
-  8  somebody else is at work on it; try again later
-  9  a model or its endpoint gave no answer
+  8  in use by another process; try again later
+  9  a model or its endpoint did not answer
 
 Settings come from config.yaml in ~/.throughline (or $THROUGHLINE_HOME), from
 variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
@@ -54,10 +54,10 @@ Throughline keeps long agent conversations going.
   throughline compress session.jsonl --preview
                                         the plan only, nothing is changed
   throughline replay ~/.claude/projects what your sessions cost, and would cost
-  throughline serve                     stand between your agent and its model
+  throughline serve                     run the gateway for your agent
   throughline import                    record the histories of your agents
-  throughline sessions                  what is recorded
-  throughline search \"waiting list\"     everything that was ever said
+  throughline sessions                  list recorded conversations
+  throughline search \"waiting list\"     search everything recorded
   throughline insights                  calls, tokens, money, by day and model
   throughline models                    windows, prices and caching of models
   throughline config show               every setting and where it came from
@@ -66,16 +66,16 @@ A transcript is a file, or - for stdin; .gz is read too. It may be a list of
 messages, a request body of Chat Completions, Responses or Anthropic Messages, a
 Claude Code session log, or a Codex rollout log. No key and no network needed.
 
-`throughline --help` says more, `throughline compress --help` says everything
-about one command.
+`throughline --help` lists everything; `throughline compress --help` explains one
+command.
 ";
 
 /// Keeps long agent conversations going.
 ///
 /// Reads a conversation of any agent, measures it, and compacts it: old tool output becomes one line each, the middle
-/// becomes a structured summary, the newest part stays word for word. Records conversations whole, and finds anything
-/// that was ever said in them. `chat` is an agent of its own, `serve` stands between yours and its model. Only these two
-/// and `models` talk to a server, the one you configured.
+/// becomes a structured summary, the newest part stays word for word. Records whole conversations and searches them.
+/// `chat` is an agent of its own, `serve` is a gateway between your agent and its model. Only these two and `models` use
+/// the network, and only the server you configured.
 #[derive(Debug, Parser)]
 #[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -102,7 +102,7 @@ pub(crate) struct GlobalArgs {
         hide_possible_values = true,
         global = true,
         display_order = 901,
-        long_help = "When to use colours: auto, always or never. NO_COLOR is honoured; nothing is told by colour alone"
+        long_help = "When to use colours: auto, always or never. NO_COLOR is honoured; nothing is shown by colour alone"
     )]
     pub(crate) colour: ColourChoice,
 }

@@ -1,4 +1,4 @@
-//! CountMethod a transcript: how much of it is what. By kind, role, tool, group and message; values only, no output.
+//! What fills a transcript, in items, characters and tokens. By kind, role, tool, group and message; values only, no output.
 
 use std::collections::{BTreeMap, HashMap};
 

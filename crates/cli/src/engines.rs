@@ -27,7 +27,7 @@ use crate::error::{CliError, Exit};
 use crate::files::engine_directories;
 
 /// Where to look when an engine cannot be had.
-const ASK_PLUGINS: &str = "`throughline plugins` lists the engines there are and what is wrong with them";
+const ASK_PLUGINS: &str = "`throughline plugins` lists the engines and their problems";
 
 /// How the model of a conversation is called where there are many of them.
 const OWN_MODEL: &str = "the conversation's own model";
@@ -127,7 +127,9 @@ impl Engines {
             // A broken engine stops no conversation; a name that means nothing is a mistake in the settings.
             Ok(_) | Err(RegistryError::Broken { .. }) => {}
             Err(error @ RegistryError::Unknown { .. }) if engines.fallback != EngineFallback::Nobody => {
-                problems.push(format!("{error}; `{BUILT_IN_ENGINE}` steps in, as `context.fallback` says"));
+                problems.push(format!(
+                    "{error}; `{BUILT_IN_ENGINE}` is used instead, as `context.fallback` says"
+                ));
                 engines.name = BUILT_IN_ENGINE.to_owned();
             }
             Err(error) => return Err(CliError::new(Exit::BadConfig, error.to_string()).hint(ASK_PLUGINS)),
@@ -149,7 +151,7 @@ impl Engines {
         let problem = problem_with(&self.app, directory)?;
         let name = &directory.name;
         Some(format!(
-            "the context engine `{name}` is broken: {problem}; nothing is compacted until it is mended"
+            "the context engine `{name}` is broken: {problem}; nothing is compacted until it is repaired"
         ))
     }
 
@@ -184,7 +186,7 @@ impl Engines {
         }
         let app = Arc::clone(&self.app);
         let stepped_in = Arc::new(move |error: &EngineError| {
-            app.warn(&format!("{error}; the built-in engine steps in"));
+            app.warn(&format!("{error}; using the built-in engine"));
         });
         Arc::new(FallbackEngine::new(engine, self.built_in(), stepped_in))
     }

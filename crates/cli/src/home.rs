@@ -50,7 +50,7 @@ fn tighten(app: &App) {
         match may_be_closed(app, mode) && close(home, mode) {
             true => app.note(&format!("others could read {}; now only you can", path_words(home))),
             false => app.warn(&format!(
-                "others can read {}, where conversations are recorded; make it yours alone with `chmod 700`, or set THROUGHLINE_HOME",
+                "others can read {}, where conversations are recorded; run `chmod 700` on it, or set THROUGHLINE_HOME",
                 path_words(home)
             )),
         }

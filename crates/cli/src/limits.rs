@@ -171,7 +171,7 @@ impl TranscriptLimits {
             configured: *summary_cap_configured_tokens,
             effective: *summary_cap_tokens,
             reason: (summary_cap_configured_tokens != summary_cap_tokens)
-                .then(|| "a share of what lies beside system prompt and tools".to_owned()),
+                .then(|| "a share of the window without system prompt and tools".to_owned()),
         };
         let tail = LimitInForce { configured: tail_configured, effective: *tail_tokens, reason: tail_reason };
         let mut rows = vec![
@@ -192,7 +192,7 @@ impl TranscriptLimits {
                 configured: self.limits.protect_last_n as u64,
                 effective: SMALLEST_TAIL_MESSAGES as u64,
                 reason: Some(
-                    "compression.protect_last_n: never fewer of the newest messages stay".to_owned(),
+                    "compression.protect_last_n: the newest messages are never fewer than this".to_owned(),
                 ),
             };
             rows.push(("protect_last_n".to_owned(), least));
@@ -341,7 +341,7 @@ fn refused(error: LimitError, window: &Sourced<u64>) -> CliError {
                 .hint("give the model's own context length, such as --context-length 32k")
         }
         LimitError::NotAShare { .. } => {
-            CliError::new(Exit::BadConfig, "a setting makes no sense").because(error.to_string())
+            CliError::new(Exit::BadConfig, "a setting is invalid").because(error.to_string())
         }
     }
 }
@@ -392,7 +392,7 @@ pub(crate) fn limits_table(situation: &TranscriptLimits) -> TextTable {
 fn limit_words(name: &str) -> (&str, &str) {
     match name {
         "window_tokens" => ("window", ""),
-        "reserved_output_tokens" => ("reserved output", "nothing asks for any"),
+        "reserved_output_tokens" => ("reserved output", "none requested"),
         "threshold_tokens" => ("threshold", "compaction starts here"),
         "tail_budget_tokens" => ("tail", "the newest messages stay as they are"),
         "summary_cap_tokens" => ("summary, at most", ""),

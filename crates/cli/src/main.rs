@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     ExitCode::from(ending.unwrap_or(Exit::Internal).code())
 }
 
-/// MarkdownStyle around, carries out the command and reports how that went.
+/// Runs the command and reports a failure.
 fn run(arguments: Cli) -> Exit {
     let Cli { global, command } = arguments;
     let app = match App::from_env(global.sets, global.colour) {

@@ -33,7 +33,7 @@ pub(crate) fn catalogue(app: &App) -> Result<Catalogue, CliError> {
         }
     };
     Catalogue::with_file(&text).map_err(|error| {
-        CliError::new(Exit::BadConfig, format!("{} is no catalogue of models", path_words(&path)))
+        CliError::new(Exit::BadConfig, format!("{} is not a model catalogue", path_words(&path)))
             .because(error.to_string())
             .hint(r#"it reads {"version": 1, "models": [{"name": "my-model", "window": 32768}]}"#)
     })
@@ -60,7 +60,7 @@ fn client_within(app: &App, limits: TimeLimits, proxy: Option<String>) -> Result
     let jitter_seed = app.random_bits();
     let options = ClientOptions { limits, retries: RetryLimits::ONCE, proxy, jitter_seed };
     let client = Client::new(options).map_err(|error| {
-        CliError::new(Exit::BadConfig, "no connection can be set up")
+        CliError::new(Exit::BadConfig, "cannot set up the HTTP client")
             .because(error.to_string())
             .hint(format!("check {}", PROXY_VARIABLES.join(", ")))
     })?;
@@ -76,8 +76,7 @@ pub(crate) fn configured_slots(slots: Option<usize>) -> Option<NonZeroU32> {
 pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
-        CliError::new(Exit::Internal, "the machine gives no means to wait for the network")
-            .because(io_words(&error))
+        CliError::new(Exit::Internal, "cannot start the async runtime").because(io_words(&error))
     })?;
     Ok(runtime.block_on(future))
 }
@@ -92,8 +91,10 @@ pub(crate) fn refused(trouble: &ProviderError, endpoint: &Endpoint, model: &str)
     let failure = CliError::new(Exit::Unanswered, endpoint_problem(trouble, endpoint, model));
     let address = endpoint.base.as_str();
     match trouble.words.as_str() {
-        "" => failure.because(format!("{address} was asked for its models")),
-        words => failure.because(format!("{address} was asked for its models and said: {words}")),
+        "" => failure.because(format!("the model list of {address} was requested")),
+        words => {
+            failure.because(format!("the model list of {address} was requested, and it answered: {words}"))
+        }
     }
 }
 

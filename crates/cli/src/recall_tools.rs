@@ -58,30 +58,30 @@ pub(crate) fn tools() -> Vec<RecallTool> {
     vec![
         RecallTool {
             name: "recall_search".into(),
-            description: "Searches everything that was ever said in recorded conversations, also what was folded away: words \
+            description: "Searches every recorded conversation, including what was compacted away: words \
                           in any order, \"words in quotes\" together, parts of identifiers and paths. Each hit says in which \
                           conversation and which message it is; recall_messages shows the whole of it.".into(),
             parameters: json!({ "type": "object", "required": ["query"], "additionalProperties": false, "properties": {
                 "query": { "type": "string", "description": "What to look for." },
-                "session": { "type": "string", "description": format!("Only there. {session}") },
-                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_HITS, "description": "At most so many hits." },
+                "session": { "type": "string", "description": format!("Search only this conversation. {session}") },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_HITS, "description": "Maximum number of hits." },
             }}),
         },
         RecallTool {
             name: "recall_sessions".into(),
             description: "Lists recorded conversations, the most recent first, with their ids, titles and sizes.".into(),
             parameters: json!({ "type": "object", "additionalProperties": false, "properties": {
-                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_SESSIONS, "description": "At most so many." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_SESSIONS, "description": "Maximum number of conversations." },
             }}),
         },
         RecallTool {
             name: "recall_messages".into(),
-            description: "Reads messages of a recorded conversation as they were said, by their numbers. Long ones come in pieces.".into(),
+            description: "Reads messages of a recorded conversation in full, by number. Long messages are returned in parts.".into(),
             parameters: json!({ "type": "object", "required": ["session", "first"], "additionalProperties": false, "properties": {
                 "session": { "type": "string", "description": session },
                 "first": { "type": "integer", "minimum": 0, "description": "The number of the first message." },
                 "count": { "type": "integer", "minimum": 1, "maximum": MOST_MESSAGES, "description": "How many." },
-                "from_char": { "type": "integer", "minimum": 0, "description": "Where in the first message to begin." },
+                "from_char": { "type": "integer", "minimum": 0, "description": "The character of the first message to start from." },
             }}),
         },
         RecallTool {
@@ -192,7 +192,7 @@ fn sessions(store: &dyn Store, owner: &Owner, asked: &SessionsParams) -> Result<
             let (id, messages, compactions) = (&one.tip.id, one.tip.next_seq, one.compactions);
             let messages = counted(messages, "message", "messages");
             let times = counted(compactions, "time", "times");
-            format!("session {id}: {title}; {messages}, folded {times}")
+            format!("session {id}: {title}; {messages}, compacted {times}")
         })
         .collect();
     Ok(within(lines.join("\n")))

@@ -46,14 +46,14 @@ pub(crate) fn open_store(app: &App) -> Result<SqliteStore, CliError> {
     let opened =
         SqliteStore::open_following(&app.record_path(), app.now().ms, &mut |progress: StoreProgress| {
             if line.is_due() {
-                line.show(&format!("bringing the record up to date: {}", progress_words(progress)));
+                line.show(&format!("migrating the record: {}", progress_words(progress)));
             }
         });
     line.end();
     let store = opened.map_err(refused)?;
     if let Some(Migration { from, to, backup }) = store.migration() {
         app.note(&format!(
-            "the record was of version {from} and is of version {to} now; as it was it is kept in {}",
+            "the record was migrated from version {from} to version {to}; a backup is in {}",
             path_words(backup)
         ));
     }
@@ -141,12 +141,12 @@ impl<'a> OpenRecord<'a> {
             LockAttempt::HeldBy(held) => {
                 return Err(CliError::new(Exit::Busy, format!("session {} is in use", session.id))
                     .because(format!(
-                        "{} works on it since {}",
+                        "in use by {} since {}",
                         on_one_line(&held.holder.to_string()),
                         self.now.time_of_day(held.since_ms)
                     ))
                     .hint(format!(
-                        "wait until it is done; at the latest the lock ends at {}",
+                        "wait until it is done; the lock expires at {}",
                         self.now.time_of_day(held.expires_ms)
                     )));
             }
@@ -274,7 +274,7 @@ pub(crate) fn refused(error: StoreError) -> CliError {
         StoreError::DoesNotFit { needed_tokens, limit_tokens } => {
             CliError::new(Exit::BadInput, "the other view does not fit the window")
                 .because(format!(
-                    "it needs {} tokens with everything said since; the limit is {}",
+                    "with the messages since then it needs {} tokens; the limit is {}",
                     thousands(needed_tokens),
                     thousands(limit_tokens)
                 ))
@@ -286,7 +286,7 @@ pub(crate) fn refused(error: StoreError) -> CliError {
             let more = dependants.len().saturating_sub(MAX_CANDIDATES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             CliError::new(Exit::BadInput, format!("session {id} was not deleted"))
-                .because(format!("others hang on it: {}{more}", list.join(", ")))
+                .because(format!("other sessions depend on it: {}{more}", list.join(", ")))
                 .hint(format!("`throughline sessions tree {id}` shows them; --with-dependants deletes them too"))
         }
         StoreError::AmbiguousSession { .. }
@@ -307,10 +307,10 @@ pub(crate) fn refused(error: StoreError) -> CliError {
         StoreError::FutureSchema { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("nothing was changed; use the newer version of Throughline"),
         StoreError::Damaged { .. } => CliError::new(Exit::RecordUnusable, words).hint(
-            "`throughline doctor` says what is wrong; `throughline doctor --fix` mends what can be mended, after a backup",
+            "`throughline doctor` says what is wrong; `throughline doctor --fix` repairs what can be repaired, after a backup",
         ),
         StoreError::DiskFull { .. } => {
-            CliError::new(Exit::OutputFailed, words).hint("nothing was lost; make room and try again")
+            CliError::new(Exit::OutputFailed, words).hint("nothing was lost; free some disk space and try again")
         }
         StoreError::ReadOnly { .. } => CliError::new(Exit::OutputFailed, words)
             .hint("make the folder writable, or set THROUGHLINE_HOME to one that is"),

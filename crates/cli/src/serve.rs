@@ -35,7 +35,7 @@ use crate::serve::log::ServeLog;
 /// Threads that wait for the record: it is written by one at a time, and each thread more takes memory of its own.
 const RECORD_THREADS: usize = 16;
 
-/// Stand between an existing agent and its model
+/// Run the gateway: a local proxy between your agent and its model provider
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,14 +45,14 @@ Examples:
   throughline serve --show                              the clients it can tell that of
 
 The agent sets its base URL to the gateway and notices nothing: requests pass as
-they are until the window fills, then the oldest part is folded into a summary.
+they are until the window fills, then the oldest part is compacted into a summary.
 Everything is recorded; see `throughline sessions` and `throughline search`.
 On a hang-up (kill -HUP) the configuration is read again.")]
 pub(crate) struct ServeArgs {
     /// Where to listen (for gateway.bind)
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<String>,
-    /// One server for every wire, whatever gateway.upstreams says
+    /// One server for every wire format, whatever gateway.upstreams says
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Print how to point a client at the gateway, and nothing else; without a name, a list of clients
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(RECORD_THREADS).enable_all().build();
     let runtime = runtime.map_err(|error| {
-        CliError::new(Exit::Internal, "the machine gives no means to listen").because(io_words(&error))
+        CliError::new(Exit::Internal, "cannot start the async runtime").because(io_words(&error))
     })?;
     runtime.block_on(listen(args, app, loaded, (address, access)))
 }
@@ -82,9 +82,12 @@ pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
 /// The address to listen on.
 fn address(bind: &str) -> Result<SocketAddr, CliError> {
     let wrong = |why: String| {
-        CliError::new(Exit::BadConfig, format!("`gateway.bind` is `{bind}`, which cannot be listened on"))
-            .because(why)
-            .hint("it reads HOST:PORT, as in 127.0.0.1:8790")
+        CliError::new(
+            Exit::BadConfig,
+            format!("`gateway.bind` is `{bind}`, which is not an address to listen on"),
+        )
+        .because(why)
+        .hint("it reads HOST:PORT, as in 127.0.0.1:8790")
     };
     let mut found = bind.trim().to_socket_addrs().map_err(|error| wrong(io_words(&error)))?;
     found.next().ok_or_else(|| wrong("it names no address".to_owned()))
@@ -116,7 +119,7 @@ async fn listen(
     };
     let Configuration { config, tls, collector, summaries } = source.configuration(loaded).await?;
     if tls.is_none() && !address.ip().is_loopback() {
-        app.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
+        app.warn("tokens and conversations are sent unencrypted; set gateway.tls_cert and gateway.tls_key to use TLS");
     }
     let base_url = base_url(tls.is_some(), address);
     let (others, _running) = shared_home::announce(&source.store, source.host.as_ref());
@@ -156,11 +159,11 @@ fn base_url(is_tls: bool, address: SocketAddr) -> String {
 fn access_words(access: &AccessPolicy, any_user: bool) -> String {
     match access {
         AccessPolicy::Tokens(book) if book.entries().is_empty() => {
-            "nobody: every access token was revoked; `throughline token new NAME` makes one".to_owned()
+            "none: every access token is revoked; create one with `throughline token new NAME`".to_owned()
         }
         AccessPolicy::Tokens(book) => format!("{} access tokens", book.entries().len()),
         AccessPolicy::ThisMachine if any_user || !peers::can_tell() => {
-            "every user of this machine, without an access token; `throughline token new NAME` closes it"
+            "every user of this machine, without an access token; `throughline token new NAME` restricts it"
                 .to_owned()
         }
         AccessPolicy::ThisMachine => "programs of this user, without an access token".to_owned(),
@@ -178,7 +181,7 @@ fn greeting(app: &App, base_url: &str, upstreams: &Upstreams, summaries: &str, a
     out.push_str(&format!("Access: {access}\n"));
     out.push_str("\nPoint your agent at it:\n");
     out.push_str(&clients::list(base_url));
-    out.push_str("\nCtrl-C finishes the answers that have begun, then stops.\n");
+    out.push_str("\nCtrl-C finishes open requests, then stops.\n");
     out
 }
 

@@ -60,7 +60,7 @@ fn a_gateway_whose_last_token_was_revoked_stays_closed() {
     change(&|book| assert!(book.revoke("ci")));
     let access = access::at(here, &app).unwrap();
     assert!(matches!(&access, AccessPolicy::Tokens(book) if book.entries().is_empty()));
-    assert!(access_words(&access, false).starts_with("nobody"));
+    assert!(access_words(&access, false).starts_with("none"));
     crate::access_token_file::remove(&app).unwrap();
     assert_eq!(access::at(here, &app).unwrap(), AccessPolicy::ThisMachine);
 }

@@ -16,7 +16,7 @@ pub(crate) struct TranscriptArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "wire_format", "pick", "since_compaction"])]
     pub(crate) session: Option<String>,
 
-    /// Read it as this wire instead of detecting it
+    /// Read it in this wire format instead of detecting it
     #[arg(long = "dialect", value_name = "DIALECT", help_heading = "Reading")]
     pub(crate) wire_format: Option<WireFormatArg>,
 

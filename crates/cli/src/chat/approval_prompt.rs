@@ -22,7 +22,7 @@ pub(super) fn not_an_answer(typed: &str, for_session: bool) -> String {
     let session = if for_session { "s for this session, " } else { "" };
     let typed = shorten(&on_one_line(typed.trim()), 40);
     format!(
-        "`{typed}` is no answer, and nothing was done: y allows it this once, {session}n or Enter does not"
+        "`{typed}` is not an answer, and nothing was done: y allows it this once, {session}n or Enter does not"
     )
 }
 
@@ -58,9 +58,7 @@ pub(super) fn question_words(question: &Question, terminal_columns: usize) -> St
     }
     if shown_rows > MANY_ROWS {
         let rows = counted(shown_rows as u64, "row", "rows");
-        out.push_str(&format!(
-            "  these were {rows}; scroll up to see all of them before you allow anything\n"
-        ));
+        out.push_str(&format!("  {rows} shown; scroll up to read all of them before you allow anything\n"));
     }
     for danger in &question.dangers {
         out.push_str(&format!("  {} this {}\n", "dangerous:".red().bold(), danger.words()));

@@ -83,7 +83,7 @@ fn long_command_is_shown_whole_and_its_rows_are_counted() {
     let command = format!("echo {}; touch end", "word ".repeat(4_000));
     let words = question_words(&question_about(&command), 80);
     assert_eq!(command_shown(&words), command);
-    assert!(words.contains("scroll up to see all of them"), "{words}");
+    assert!(words.contains("scroll up to read all of them"), "{words}");
     assert!(!question_words(&question_about("ls"), 80).contains("scroll up"));
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Talk to a model that can work in this folder, in a conversation that never runs out
+/// Chat with a model that can work in this folder; long conversations are compacted automatically
 #[derive(Clone, Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
@@ -13,24 +13,24 @@ Examples:
   git diff | throughline chat -q \"review this\" --json
 
 The agent reads, searches and edits files in this folder and runs commands; it
-asks before it writes, runs or leaves the folder. Everything said is recorded;
-what no longer fits the window is folded into a summary and stays searchable.
+asks before it writes, runs or leaves the folder. Everything is recorded;
+what no longer fits the window is compacted into a summary and stays searchable.
 Ctrl-C stops an answer and keeps the conversation; twice leaves. /help lists
 what can be typed.")]
 pub(crate) struct ChatArgs {
     /// The model, or provider:model
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Who serves it: anthropic, openai, openrouter, ollama, llama.cpp, lmstudio, custom
+    /// The provider: anthropic, openai, openrouter, ollama, llama.cpp, lmstudio, custom
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
-    /// Go on with a conversation: an id, a unique prefix of one, a title, or last
+    /// Continue a conversation: an id, a unique prefix of one, a title, or last
     #[arg(long, short, value_name = "ID")]
     pub(crate) resume: Option<String>,
     /// Do everything without asking
     #[arg(long)]
     pub(crate) yolo: bool,
-    /// Ask this, print the answer and leave
+    /// Ask this, print the answer and exit
     #[arg(long, short, value_name = "QUESTION")]
     pub(crate) question: Option<String>,
     /// With a question: print one JSON object with answer, tokens and cost

@@ -37,7 +37,7 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
         "undo" => {
             repl.agent.undo().await.map_err(failure_of)?;
             repl.screen
-                .note("the model sees again what it saw before the last compaction, and everything since");
+                .note("the last compaction is undone: the model sees the earlier messages again, and everything since");
             repl.show_status();
         }
         "context" => {
@@ -49,14 +49,14 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
         "retry" => return repl.retry().await,
         "insights" => run(repl, &insights_words(arguments))?,
         "sessions" => run(repl, &with_flags("sessions", arguments))?,
-        "search" if arguments.is_empty() => repl.screen.note("say what to look for: /search WORDS"),
+        "search" if arguments.is_empty() => repl.screen.note("usage: /search WORDS"),
         "search" => run(repl, &search_words(arguments))?,
         "config" if arguments.is_empty() => run(repl, &["config", "show"])?,
         "config" => {
             let shown = with_origins(&repl.setup.app, arguments)?;
             repl.screen.say(&shown);
         }
-        "export" if arguments.is_empty() => repl.screen.note("say where to: /export FILE"),
+        "export" if arguments.is_empty() => repl.screen.note("usage: /export FILE"),
         "export" => export(repl, &id, arguments)?,
         "new" => {
             let old = repl.change(None).await?;
@@ -70,18 +70,16 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
         }
         "resume" if arguments.is_empty() => {
             run(repl, &["sessions"])?;
-            repl.screen.note("/resume ID goes on with one of them");
+            repl.screen.note("/resume ID continues one of them");
         }
         "resume" => drop(repl.change(Some(arguments)).await?),
         "title" if arguments.is_empty() => {
             let session = repl.setup.store.session(&repl.setup.owner, repl.agent.session().id());
             let title = session.map_err(refused)?.title;
-            repl.screen.note(
-                &title.map_or_else(
-                    || "it has no title yet: /title TITLE".to_owned(),
-                    |title| printable(&title),
-                ),
-            );
+            repl.screen.note(&title.map_or_else(
+                || "no title yet; set one with /title TITLE".to_owned(),
+                |title| printable(&title),
+            ));
         }
         "title" => rename(repl, arguments)?,
         "model" if arguments.is_empty() => {
@@ -134,7 +132,7 @@ fn summary(repl: &Repl) -> Result<(), CliError> {
         let summary = store.summary(owner, id).map_err(refused)?;
         let messages = summary.sources.iter().map(|run| run.end_seq.saturating_sub(run.first_seq)).sum();
         let heading = format!(
-            "in place of {}, by {}",
+            "summary of {}, written by {}",
             counted(messages, "message", "messages"),
             printable(&summary.author)
         );
@@ -142,7 +140,7 @@ fn summary(repl: &Repl) -> Result<(), CliError> {
         out.push_str(&wrap(&printable(summary.document.trim_end()), width, 2));
     }
     if out.is_empty() {
-        repl.screen.note("there is no summary: the model sees everything that was said. /compress makes one");
+        repl.screen.note("no summary yet: the model sees the whole conversation. /compress writes one");
         return Ok(());
     }
     repl.screen.say(&out);
@@ -169,7 +167,7 @@ fn export(repl: &Repl, id: &str, arguments: &str) -> Result<(), CliError> {
         _ => repl.setup.folder.join(named),
     };
     if forced.is_none() && path.exists() {
-        return Err(CliError::new(Exit::Usage, format!("{} is there already", path_words(&path)))
+        return Err(CliError::new(Exit::Usage, format!("{} already exists", path_words(&path)))
             .because("nothing was written")
             .hint(format!("/export --force {} replaces it", printable(named))));
     }
@@ -231,7 +229,7 @@ async fn compress(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {
 fn rename(repl: &Repl, title: &str) -> Result<(), CliError> {
     let id = repl.agent.session().id();
     repl.setup.store.rename(&repl.setup.owner, id, Some(title)).map_err(refused)?;
-    repl.screen.note(&format!("this conversation is called {}", printable(title)));
+    repl.screen.note(&format!("the title is now {}", printable(title)));
     Ok(())
 }
 
@@ -242,8 +240,8 @@ const LIST_PATIENCE: Duration = Duration::from_secs(5);
 fn stays(repl: &Repl, failure: CliError, name: &str) -> CliError {
     let model = printable(&repl.connected.at.model);
     failure
-        .because(format!("the conversation stays with {model}"))
-        .hint(format!("/model {} --anyway takes it all the same", printable(name)))
+        .because(format!("the conversation continues with {model}"))
+        .hint(format!("/model {} --anyway uses it regardless", printable(name)))
 }
 
 async fn switch_model(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {
@@ -267,18 +265,17 @@ async fn switch_model(repl: &mut Repl, arguments: &str) -> Result<(), CliError> 
         }
     }
     let connected = repl.setup.connect(&wish, Some(wire)).await.map_err(|failure| {
-        failure
-            .hint(format!("this conversation is held on the {wire} wire; /new can begin one with any model"))
+        failure.hint(format!("this conversation uses the {wire} wire format; /new starts one with any model"))
     })?;
     let switched = repl.agent.switch_model(connected.target.clone(), connected.output_cap_tokens).await;
     switched.map_err(failure_of)?;
     let smaller = if repl.agent.session().has_switched_to_smaller() {
-        "; its window is smaller, so the next call folds first if it must"
+        "; its window is smaller, so the conversation is compacted before the next call if needed"
     } else {
         ""
     };
     repl.screen.note(&format!(
-        "{} from here on, {} tokens of window ({}){smaller}",
+        "now using {}, window {} tokens ({}){smaller}",
         printable(&connected.at.model),
         crate::ui::text::thousands(connected.at.window.tokens),
         connected.at.window.source
@@ -329,7 +326,7 @@ fn help(width: usize) -> String {
         out.push_str(&labelled(&name.bold().to_string(), widest, &what, width));
     }
     for line in [
-        "Ctrl-C stops an answer, a tool or a compaction; everything said stays. On an empty line, twice in a row, it leaves.",
+        "Ctrl-C stops an answer, a tool or a compaction; nothing recorded is lost. Pressed twice on an empty line, it leaves.",
         "Enter during an answer queues the line: it is sent afterwards, commands too. Ctrl-C brings queued lines back into the input.",
     ] {
         out.push_str(&wrap(line, width, 0));

@@ -63,11 +63,11 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     if let Some(words) = threshold_words(&session.model().limits) {
         let _ = writeln!(out, "{words}");
     }
-    let _ = writeln!(out, "the engine `{}` decides what is kept", session.engine_name());
+    let _ = writeln!(out, "context engine: {}", session.engine_name());
     let fixed = in_unit(system.saturating_add(tools));
     let _ = writeln!(
         out,
-        "{} tokens ({}) go with every call before a word is said",
+        "{} tokens ({}) of system prompt and tools are sent with every call",
         thousands(fixed),
         percent(fixed, pressure.window_tokens)
     );
@@ -116,9 +116,9 @@ fn threshold_words(limits: &EngineLimits) -> Option<String> {
 
 fn distance_words(pressure: Pressure, hard_limit_tokens: u64) -> String {
     match pressure.threshold_tokens.checked_sub(pressure.tokens) {
-        Some(room) => format!("{} tokens until the older part is folded", thousands(room)),
+        Some(room) => format!("{} tokens until the next compaction", thousands(room)),
         None => format!(
-            "the older part is folded as soon as that pays for itself, at {} tokens at the latest",
+            "the older part is compacted as soon as that pays for itself, at {} tokens at the latest",
             thousands(hard_limit_tokens)
         ),
     }

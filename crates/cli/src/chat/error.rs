@@ -12,8 +12,8 @@ pub(super) fn failure_of(error: SessionError) -> CliError {
         SessionError::Record(error) => refused(error),
         SessionError::Locked { holder, .. } => {
             CliError::new(Exit::Busy, "the conversation is open elsewhere")
-                .because(format!("{} works on it", crate::ui::text::on_one_line(&holder.to_string())))
-                .hint("leave it there first, or begin another one here")
+                .because(format!("in use by {}", crate::ui::text::on_one_line(&holder.to_string())))
+                .hint("close it there first, or start a new one here")
         }
         SessionError::Exhausted(gave_up) => {
             // What is wrong and what mends it come first, then the provider's own words.

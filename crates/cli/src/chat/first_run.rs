@@ -37,7 +37,7 @@ impl ProviderCandidate {
     fn words(&self) -> String {
         let Self { endpoint, models } = self;
         match (&endpoint.key_source, models) {
-            (KeySource::Variable(name), _) => format!("{} by the key in {name}", endpoint.kind),
+            (KeySource::Variable(name), _) => format!("{} with the key in {name}", endpoint.kind),
             (_, models) => format!(
                 "{} at {} with {}",
                 endpoint.kind,
@@ -73,9 +73,9 @@ pub(super) async fn complete(
 
 /// Nothing says who is to be asked: whoever can be is found, told of and chosen from.
 async fn discover(setup: &ChatSetup, wish: ModelSpec) -> Result<ModelSpec, CliError> {
-    let found = everybody(setup).await;
+    let found = find_providers(setup).await;
     if found.is_empty() {
-        return Err(nobody(setup));
+        return Err(no_provider(setup));
     }
     for one in &found {
         setup.app.note(&format!("found {}", one.words()));
@@ -86,7 +86,7 @@ async fn discover(setup: &ChatSetup, wish: ModelSpec) -> Result<ModelSpec, CliEr
         (chosen, choose_model(setup, chosen).await?)
     } else {
         let has = |one: &&ProviderCandidate| one.models.iter().flatten().any(|model| model.id == named);
-        (found.iter().find(has).ok_or_else(|| nobody_has(named, &found))?, named.to_owned())
+        (found.iter().find(has).ok_or_else(|| no_provider_has(named, &found))?, named.to_owned())
     };
     let provider = chosen.endpoint.kind.name();
     save(setup, &[("model.provider", provider), ("model.default", &name)])?;
@@ -94,7 +94,7 @@ async fn discover(setup: &ChatSetup, wish: ModelSpec) -> Result<ModelSpec, CliEr
 }
 
 /// Everybody who could serve a model: by a key in the environment, or because they answer on this machine.
-async fn everybody(setup: &ChatSetup) -> Vec<ProviderCandidate> {
+async fn find_providers(setup: &ChatSetup) -> Vec<ProviderCandidate> {
     let endpoint = |kind: EndpointKind| {
         let wish = ModelSpec { provider: kind.name().to_owned(), ..setup.wish(None) };
         setup.endpoint(&wish).ok()
@@ -116,16 +116,16 @@ async fn everybody(setup: &ChatSetup) -> Vec<ProviderCandidate> {
 }
 
 /// There is neither a key nor a server: what was looked for, and every way to begin.
-fn nobody(setup: &ChatSetup) -> CliError {
+fn no_provider(setup: &ChatSetup) -> CliError {
     let keys: Vec<&str> = WITH_KEYS.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     let places = ON_THIS_MACHINE.iter().filter_map(|kind| {
         let wish = ModelSpec { provider: kind.name().to_owned(), ..setup.wish(None) };
         Some(format!("{kind} at {}", setup.endpoint(&wish).ok()?.base.as_str()))
     });
     let places: Vec<String> = places.collect();
-    CliError::new(Exit::BadConfig, "there is no model to talk to yet")
+    CliError::new(Exit::BadConfig, "no model is configured yet")
         .because(format!("none of the variables {} holds a key", keys.join(", ")))
-        .because(format!("nobody answers on this machine: {}", places.join(", ")))
+        .because(format!("no server answers on this machine: {}", places.join(", ")))
         .hint("with a key: export ANTHROPIC_API_KEY=... and throughline chat --model claude-sonnet-4-5")
         .hint("on this machine: start Ollama and throughline chat --model ollama:qwen3:8b")
         .hint("anywhere else: throughline config set model.base_url http://host:port/v1")
@@ -133,9 +133,9 @@ fn nobody(setup: &ChatSetup) -> CliError {
 }
 
 /// A model was named that nobody is known to have: another is not taken in its place.
-fn nobody_has(named: &str, found: &[ProviderCandidate]) -> CliError {
+fn no_provider_has(named: &str, found: &[ProviderCandidate]) -> CliError {
     let named = on_one_line(named);
-    let failure = CliError::new(Exit::BadConfig, format!("nobody is known to have the model `{named}`"));
+    let failure = CliError::new(Exit::BadConfig, format!("no known provider has the model `{named}`"));
     let failure = found.iter().fold(failure, |failure, one| {
         let names: Vec<String> =
             one.models.iter().flatten().take(MAX_LISTED).map(|model| on_one_line(&model.id)).collect();
@@ -159,13 +159,13 @@ fn choose<'a>(setup: &ChatSetup, found: &'a [ProviderCandidate]) -> Result<&'a P
             let name = example.map_or("NAME", |model| model.id.as_str());
             format!("throughline chat --model {}:{}", one.endpoint.kind, on_one_line(name))
         });
-        let failure = CliError::new(Exit::BadConfig, "several could be asked, and none is chosen");
-        hints.fold(failure, CliError::hint).hint("to keep one: throughline config set model.provider NAME")
+        let failure = CliError::new(Exit::BadConfig, "several providers are available and none is selected");
+        hints.fold(failure, CliError::hint).hint("to save one: throughline config set model.provider NAME")
     };
     if !setup.app.can_ask {
         return Err(unnamed());
     }
-    let mut question = "Who shall be asked?\n".to_owned();
+    let mut question = "Which provider?\n".to_owned();
     for (at, one) in found.iter().enumerate() {
         question.push_str(&format!("  {:>2}  {}\n", at + 1, one.words()));
     }
@@ -192,7 +192,7 @@ fn pick(
             None => {
                 let typed = shorten(&on_one_line(&typed), 60);
                 question = format!(
-                    "`{typed}` is none of them. A number from 1 to {count} or a name; Enter leaves: "
+                    "`{typed}` is not in the list. Type a number from 1 to {count} or a name; Enter alone cancels: "
                 );
             }
         }
@@ -218,10 +218,10 @@ async fn choose_model(setup: &ChatSetup, chosen: &ProviderCandidate) -> Result<S
     let kind = endpoint.kind;
     let names: Vec<String> = listed.iter().take(MAX_LISTED).map(|model| on_one_line(&model.id)).collect();
     let unnamed = || {
-        CliError::new(Exit::BadConfig, "no model is named")
+        CliError::new(Exit::BadConfig, "no model is selected")
             .because(format!("{kind} has {}", shorten(&names.join(", "), 400)))
             .hint(format!("throughline chat --model {}", names.first().map_or("NAME", String::as_str)))
-            .hint("to keep it: throughline config set model.default NAME")
+            .hint("to save it: throughline config set model.default NAME")
     };
     if !setup.app.can_ask {
         return Err(unnamed());
@@ -247,7 +247,7 @@ fn save(setup: &ChatSetup, settings: &[(&str, &str)]) -> Result<(), CliError> {
     }
     let shown: Vec<String> = settings.iter().map(|(key, value)| format!("{key}: {value}")).collect();
     let question = format!(
-        "Keep {} in {}? [Y/n] ",
+        "Save {} to {}? [Y/n] ",
         shown.join(", "),
         crate::error::path_words(&setup.app.config_path())
     );

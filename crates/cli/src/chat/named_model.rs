@@ -83,7 +83,7 @@ pub(super) async fn placed(
     match elsewhere {
         Some((other, at)) => {
             setup.app.note(&format!(
-                "{}; it is asked at {} ({})",
+                "{}; using {} instead ({})",
                 missing.words,
                 at.kind,
                 key_words(&at.key_source)
@@ -115,7 +115,7 @@ async fn missing(
         let maker = EndpointKind::serving(model).and_then(|kinds| kinds.first().copied());
         let own =
             if endpoint.kind == EndpointKind::OpenAiCodex { EndpointKind::OpenAi } else { endpoint.kind };
-        let words = || format!("`{}` is no model of {}", on_one_line(model), endpoint.kind);
+        let words = || format!("`{}` is not a model of {}", on_one_line(model), endpoint.kind);
         return Ok(maker
             .filter(|maker| *maker != own && *maker != EndpointKind::OpenRouter)
             .map(|_| MissingModel { words: words(), listed: Vec::new() }));
@@ -142,14 +142,14 @@ fn refusal(missing: &MissingModel, model: &str, endpoint: &Endpoint, sellers: &[
     let keys: Vec<&str> = sellers.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     if !keys.is_empty() {
         failure = failure
-            .because(format!("nor is there a key for whoever sells it ({})", keys.join(", ")))
-            .hint(format!("export {}=... and the same again", keys.join("=... or ")));
+            .because(format!("and there is no key for a provider that has it ({})", keys.join(", ")))
+            .hint(format!("export {}=... and run it again", keys.join("=... or ")));
     }
     if let Some(name) = names.first() {
-        failure = failure.hint(format!("a model that is there: throughline chat --model {name}"));
+        failure = failure.hint(format!("use a listed model: throughline chat --model {name}"));
     }
     failure.hint(format!(
-        "to send that name there all the same: throughline chat --provider {} --model {model}",
+        "to send that name anyway: throughline chat --provider {} --model {model}",
         endpoint.kind
     ))
 }

@@ -105,7 +105,7 @@ pub(super) async fn run(setup: &ChatSetup, args: &ChatArgs, question: &str) -> R
         let id = agent.session().id();
         match agent.unanswered() {
             Some(_) => failure.hint(format!(
-                "the question is recorded: the same one with --resume {id} asks again, without saying it twice"
+                "the question is recorded: repeat it with --resume {id} to retry without recording it twice"
             )),
             None => failure,
         }
@@ -139,7 +139,7 @@ pub(super) async fn run(setup: &ChatSetup, args: &ChatArgs, question: &str) -> R
         )?;
     }
     if done.text.trim().is_empty() {
-        return Err(CliError::new(Exit::Unanswered, "the model said nothing"));
+        return Err(CliError::new(Exit::Unanswered, "the model returned an empty answer"));
     }
     Ok(())
 }

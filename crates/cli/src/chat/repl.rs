@@ -37,7 +37,7 @@ const LEAST_IDLE: Duration = Duration::from_secs(2);
 /// From this compaction on detail fades; told once a conversation.
 const FADES_FROM: u64 = 2;
 
-const ONCE_MORE: &str = "Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays";
+const ONCE_MORE: &str = "press Ctrl-C again, Ctrl-D or type /quit to leave; the conversation is recorded";
 
 /// A conversation that was opened.
 pub(super) struct OpenSession {
@@ -319,7 +319,7 @@ impl Repl {
         if let Some(resumed) = resumed {
             out.push_str(&format!("{} {resumed}\n", "resumed".dimmed()));
         }
-        let hint = wrap("/help lists commands; Alt-Enter or a \\ at the end goes on in a new line", width, 0);
+        let hint = wrap("/help lists commands; Alt-Enter or a trailing \\ starts a new line", width, 0);
         out.push_str(&format!("{}\n", hint.trim_end().dimmed()));
         self.screen.say(&out);
     }
@@ -354,20 +354,20 @@ impl Repl {
         self.warn_of_fading();
         match done {
             Some(Err(SessionError::Cancelled)) => {
-                self.screen.note("stopped; what was said and done until now is kept");
+                self.screen.note("stopped; everything up to here is recorded");
                 self.take_queue_back("you stopped it");
             }
             Some(Err(error)) => {
                 let failure = failure_of(error);
                 return Err(match self.agent.unanswered() {
                     Some(_) => {
-                        failure.hint("what you said is kept: /retry asks again, without saying it twice")
+                        failure.hint("your message is recorded: /retry sends it again without repeating it")
                     }
                     None => failure,
                 });
             }
             Some(Ok(done)) if done.text.trim().is_empty() => {
-                self.screen.note("the model said nothing; say it again, or say it differently");
+                self.screen.note("the model returned an empty answer; try again or rephrase");
             }
             Some(Ok(_)) | None => {}
         }
@@ -378,7 +378,7 @@ impl Repl {
     /// Asks again for an answer to what was said last.
     pub(super) async fn retry(&mut self) -> Result<AfterCommand, CliError> {
         let Some(words) = self.agent.unanswered() else {
-            self.screen.note("there is nothing to ask again: what you said last was answered");
+            self.screen.note("nothing to retry: your last message was answered");
             return Ok(AfterCommand::GoOn);
         };
         self.turn(&words).await
@@ -415,7 +415,8 @@ impl Repl {
                 // What came of it was told as it happened.
                 Some(_) => {}
                 None if over.is_cancelled() => {
-                    self.screen.note("nothing was folded, since you went on; the conversation is as it was");
+                    self.screen
+                        .note("compaction cancelled because you continued; the conversation is unchanged");
                 }
                 None => {}
             }
@@ -499,6 +500,6 @@ impl Repl {
         if let Some(figures) = self.figures() {
             self.screen.note(&figures);
         }
-        self.screen.note(&format!("throughline chat --resume {id} goes on from here"));
+        self.screen.note(&format!("throughline chat --resume {id} continues this conversation"));
     }
 }

@@ -24,10 +24,9 @@ const DIFFERENCE_LINES: usize = 40;
 /// Lines of a command's output that are shown: how it ended says most.
 const OUTPUT_LINES: usize = 8;
 
-const PREPARING: &str = "a summary of the older part is being prepared meanwhile, for when the window fills";
-const PUT_OFF: &str = "the summary that was being prepared is put off, so that the server is free for you";
-const WHILE_IDLE: &str =
-    "nothing was said for a while and the provider's cache is cold, so the older part is folded now";
+const PREPARING: &str = "preparing a summary of the older part in the background, for when the window fills";
+const PUT_OFF: &str = "the background summary is postponed, so that the server is free for you";
+const WHILE_IDLE: &str = "idle, and the provider's cache is cold: compacting the older part now";
 
 /// Who looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,9 +316,7 @@ impl Screen {
                 }
             }
             EngineEvent::CompactionStarted { trigger: Trigger::Idle } => self.remark(state, WHILE_IDLE),
-            EngineEvent::CompactionStarted { .. } => {
-                self.pass(state, "folding the older part into a summary ...")
-            }
+            EngineEvent::CompactionStarted { .. } => self.pass(state, "compacting the older part ..."),
             other => {
                 if matches!(other, EngineEvent::CompactionCompleted { .. }) {
                     state.told_ready = false;
@@ -351,7 +348,7 @@ impl Screen {
         self.end_text(state);
         let why = match answered.stop {
             StopReason::OutputLimit => {
-                "the answer reached its limit of output (`model.max_tokens`) and is cut off"
+                "the answer reached the output limit (`model.max_tokens`) and is cut off"
             }
             StopReason::WindowLimit => "the answer filled the window and is cut off",
             StopReason::Refused => "the model declined to answer",
@@ -459,14 +456,14 @@ fn note(text: &str, width: usize) -> String {
 fn engine_words(event: &EngineEvent) -> Option<String> {
     Some(match event {
         EngineEvent::CompactionCompleted { quality, report, .. } => compacted_words(*quality, report),
-        EngineEvent::CompactionNoOp { detail, .. } => format!("nothing was folded: {detail}"),
+        EngineEvent::CompactionNoOp { detail, .. } => format!("not compacted: {detail}"),
         EngineEvent::CompactionAborted { detail, .. } => {
-            format!("nothing was folded, the conversation is as it was: {detail}")
+            format!("compaction failed, the conversation is unchanged: {detail}")
         }
-        EngineEvent::CompactionBlocked { detail, .. } => format!("folding is put off: {detail}"),
-        EngineEvent::CompactionLocked { holder, .. } => format!("{holder} is folding this conversation"),
+        EngineEvent::CompactionBlocked { detail, .. } => format!("compaction postponed: {detail}"),
+        EngineEvent::CompactionLocked { holder, .. } => format!("{holder} is compacting this conversation"),
         EngineEvent::PreparationPostponed => PUT_OFF.to_owned(),
-        EngineEvent::PreparationFailed { detail } => format!("no summary could be prepared ahead: {detail}"),
+        EngineEvent::PreparationFailed { detail } => format!("the background summary failed: {detail}"),
         EngineEvent::OutputSetAside { tool, chars, shown_chars, .. } => format!(
             "the output of {} was set aside: {} of {} characters are shown to the model, which can read the rest",
             tool.as_deref().unwrap_or("a tool"),
@@ -479,10 +476,10 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
             thousands(*was_tokens)
         ),
         EngineEvent::CapLowered { tokens, .. } => {
-            format!("the limit of output was lowered to {} tokens for this call", thousands(*tokens))
+            format!("the output limit was lowered to {} tokens for this call", thousands(*tokens))
         }
         EngineEvent::FallbackUsed { model, instead_of, trouble } => {
-            format!("{model} is asked instead of {instead_of}: {trouble}")
+            format!("using {model} instead of {instead_of}: {trouble}")
         }
         EngineEvent::Retrying { after, trouble } => format!("{trouble}; {after}, trying again"),
         EngineEvent::Notice { text } => text.clone(),

@@ -74,26 +74,26 @@ fn not_reachable(error: &EndpointError, held_on: Option<WireFormat>) -> CliError
     match (error, held_on) {
         (EndpointError::WireNotSpoken { provider, .. }, Some(wire)) => CliError::new(
             Exit::BadConfig,
-            format!("this conversation is held on the {wire} wire, which {provider} does not speak"),
+            format!("this conversation uses the {wire} wire format, which {provider} does not support"),
         )
-        .because(format!("nor can its requests be translated into a wire that {provider} speaks"))
+        .because(format!("its requests cannot be translated into a wire format of {provider} either"))
         .hint(format!(
-            "name a model at a server that speaks the {wire} or the chat wire: `throughline chat --resume ID --model openrouter:NAME`"
+            "use a model whose server supports the {wire} or chat wire format: `throughline chat --resume ID --model openrouter:NAME`"
         ))
-        .hint("or begin another conversation; what was said in this one can be searched from there"),
+        .hint("or start a new conversation; this one stays searchable"),
         _ => not_configured(error),
     }
 }
 
 impl ChatSetup {
-    /// MarkdownStyle around; asks no model yet.
+    /// Loads settings and opens the record; calls no model yet.
     pub(super) fn open(app: &Arc<App>, args: &ChatArgs, run_command: RunCommand) -> Result<Self, CliError> {
         let provider = args.provider.iter().map(|name| ("--provider", "model.provider", name.clone()));
         let flags: Vec<_> = provider.collect();
         let loaded = load_settings(app, &flags)?;
         let (window, settings) = (loaded.window_setting(), loaded.settings);
         let folder = std::env::current_dir().map_err(|error| {
-            CliError::new(Exit::InputUnreadable, "cannot tell in which folder this runs")
+            CliError::new(Exit::InputUnreadable, "cannot determine the current directory")
                 .because(io_words(&error))
         })?;
         let store = open_store(app)?;
@@ -180,8 +180,9 @@ impl ChatSetup {
         } else {
             ModelAtEndpoint::look_up(wish, endpoint, &client, &before).await
         };
-        let target =
-            at.target(&client).ok_or_else(|| CliError::new(Exit::BadConfig, "nobody serves the model"))?;
+        let target = at
+            .target(&client)
+            .ok_or_else(|| CliError::new(Exit::BadConfig, "no endpoint serves the model"))?;
         let target = self.put_on(held_on.unwrap_or(at.wire), target);
         Ok(ConnectedModel {
             output_cap_tokens: at.output_cap_tokens(self.settings.model.max_tokens),
@@ -194,7 +195,7 @@ impl ChatSetup {
     fn put_on(&self, held_on: WireFormat, target: ModelTarget) -> ModelTarget {
         let (app, model, spoken) = (Arc::clone(&self.app), target.model.clone(), target.wire_format);
         let left_out = Arc::new(move |what: &str| {
-            app.warn(&format!("{model} is asked on the {spoken} wire, which has no place for {what}"));
+            app.warn(&format!("{model} is called in the {spoken} wire format, which cannot carry {what}"));
         });
         let host: Arc<dyn Host> = Arc::<LocalHost>::clone(&self.host);
         target.for_wire(held_on, &host, left_out)
@@ -210,9 +211,11 @@ impl ChatSetup {
         for other in wish.fallbacks(&self.settings) {
             match self.connect(&other, Some(wire_format)).await {
                 Ok(connected) => found.push(connected.target),
-                Err(failure) => {
-                    problems.push(format!("{} cannot stand in: {}", other.model, failure.words()))
-                }
+                Err(failure) => problems.push(format!(
+                    "{} cannot be used as a fallback: {}",
+                    other.model,
+                    failure.words()
+                )),
             }
         }
         (found, problems)
@@ -244,7 +247,8 @@ impl ChatSetup {
     ) -> Result<AgentSetup, CliError> {
         let wire_format = connected.target.wire_format;
         let endpoint = connected.at.endpoint.as_ref();
-        let endpoint = endpoint.ok_or_else(|| CliError::new(Exit::BadConfig, "nobody serves the model"))?;
+        let endpoint =
+            endpoint.ok_or_else(|| CliError::new(Exit::BadConfig, "no endpoint serves the model"))?;
         let (engine, mut problems) = self.engine(&client(&self.app, endpoint)?).await?;
         let (alternatives, cannot) = self.alternatives(wish, wire_format).await;
         problems.extend(cannot);

@@ -19,27 +19,27 @@ pub(super) const COMMANDS: [SlashCommand; 20] = [
     command(
         "compress",
         "[TOPIC | here [N] | --keep N] [--preview]",
-        "fold the older part now; /compact is the same",
+        "compact the older part now; /compact is the same",
     ),
     command("undo", "", "go back to what the model saw before the last compaction"),
     command("summary", "", "the summary that the model sees in place of the older part"),
-    command("retry", "", "ask again for an answer to what you said last, when none came"),
+    command("retry", "", "send your last message again if it got no answer"),
     command("context", "", "what fills the window, and how far it is to the next compaction"),
     command("usage", "", "tokens, cache and cost of this conversation"),
     command("insights", "[DAYS] [--top N]", "calls, tokens and money by day and model"),
-    command("new", "[TITLE]", "begin another conversation"),
-    command("resume", "[ID]", "go on with another conversation; without an id, list them"),
-    command("sessions", "[--all] [--limit N] [--since 7d]", "what is recorded"),
-    command("search", "WORDS [--limit N] [--since 7d]", "find anything that was ever said"),
+    command("new", "[TITLE]", "start a new conversation"),
+    command("resume", "[ID]", "continue another conversation; without an id, list them"),
+    command("sessions", "[--all] [--limit N] [--since 7d]", "list recorded conversations"),
+    command("search", "WORDS [--limit N] [--since 7d]", "search everything recorded"),
     command("title", "[TITLE]", "name this conversation, or show its name"),
-    command("model", "[MODEL [--anyway]]", "another model from here on; without a name, show this one"),
-    command("memory", "", "the notes that stand in every prompt"),
-    command("tools", "", "what the agent may do"),
+    command("model", "[MODEL [--anyway]]", "switch to another model; without a name, show this one"),
+    command("memory", "", "the notes included in every prompt"),
+    command("tools", "", "the tools the agent has"),
     command("config", "[KEY]", "settings and where they come from"),
     command("export", "[--force] FILE", "write this conversation to a file"),
     command("status", "", "how full the window is"),
     command("help", "", "this list"),
-    command("quit", "", "leave; the conversation stays"),
+    command("quit", "", "leave; the conversation is recorded"),
 ];
 
 /// Other names people type, many of them those of other agents.
@@ -68,17 +68,17 @@ const BARE: [(&str, &str); 3] = [("exit", "quit"), ("quit", "quit"), (":q", "qui
 const ELSEWHERE: [(&str, &str); 8] = [
     (
         "init",
-        "write an AGENTS.md for this folder, or ask for one in words; it is read when a conversation begins",
+        "write an AGENTS.md for this folder, or ask the agent for one; it is read when a conversation starts",
     ),
     (
         "login",
         "keys come from the environment or the settings: `throughline config set model.api_key_env NAME`",
     ),
     ("logout", "keys come from the environment or the settings: /config model shows which"),
-    ("permissions", "every change is asked for; `throughline chat --yolo` asks for nothing"),
+    ("permissions", "every change needs your approval; `throughline chat --yolo` skips the questions"),
     ("mcp", "`throughline mcp --show` says how other agents get recall; this one takes no MCP servers"),
-    ("agents", "there are no other agents to be started from here"),
-    ("review", "say in words what is to be reviewed"),
+    ("agents", "this chat starts no other agents"),
+    ("review", "ask for the review in a message"),
     ("doctor", "`throughline doctor` in a shell examines the record"),
 ];
 
@@ -196,7 +196,7 @@ pub(super) fn parse_compress_options(arguments: &str) -> Result<CompressOptions,
                 wish.keep_exchanges = Some(exchanges("--keep", word.strip_prefix("--keep="))?);
             }
             _ if word.starts_with("--") => {
-                return Err(format!("there is no {word}: {COMPRESS_FORMS}"));
+                return Err(format!("unknown option {word}: {COMPRESS_FORMS}"));
             }
             _ => words.push(word),
         }
@@ -222,7 +222,7 @@ fn exchanges(behind: &str, typed: Option<&str>) -> Result<usize, String> {
     count.filter(|count| (1..=MOST_EXCHANGES).contains(count)).ok_or_else(|| {
         let instead = typed.map_or_else(|| "nothing".to_owned(), |typed| format!("`{}`", on_one_line(typed)));
         format!(
-            "{behind} takes how many of the last exchanges stay as they are, from 1 to {MOST_EXCHANGES}, and got {instead}: \
+            "{behind} takes the number of recent exchanges to keep unchanged, from 1 to {MOST_EXCHANGES}, not {instead}: \
              {COMPRESS_FORMS}"
         )
     })

@@ -35,17 +35,17 @@ pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent
         format!("{} on the {} wire{over}, {}", endpoint.kind, at.wire, key_words(&endpoint.key_source))
     });
     let threshold = if limits.threshold_tokens == limits.threshold_configured_tokens {
-        format!("from {} tokens on", thousands(limits.threshold_tokens))
+        format!("at {} tokens", thousands(limits.threshold_tokens))
     } else if limits.threshold_tokens > limits.threshold_configured_tokens {
         format!(
-            "from {} tokens on ({} are configured; system prompt and tools take {} of them)",
+            "at {} tokens ({} are configured; the system prompt and tools take {} of them)",
             thousands(limits.threshold_tokens),
             thousands(limits.threshold_configured_tokens),
             thousands(limits.fixed_tokens)
         )
     } else {
         format!(
-            "from {} tokens on ({} are configured and leave no room for answers)",
+            "at {} tokens ({} are configured, which leaves no space for answers)",
             thousands(limits.threshold_tokens),
             thousands(limits.threshold_configured_tokens)
         )
@@ -53,12 +53,12 @@ pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent
     let threshold = if setup.settings.compression.enabled {
         threshold
     } else {
-        "only when you say so (compression.enabled is off)".to_owned()
+        "only on /compress (compression.enabled is off)".to_owned()
     };
     let mut rows = vec![
         ("model", format!("{} ({})", at.model, provider.unwrap_or_default())),
         ("window", format!("{} tokens, {}", thousands(at.window.tokens), at.window.source)),
-        ("folds", threshold),
+        ("compacts", threshold),
         ("engine", agent.session().engine_name().to_owned()),
         ("cache", at.cache.to_string()),
         ("folder", path_words(&setup.folder)),
@@ -80,7 +80,7 @@ pub(super) fn status(pressure: Pressure, tally: &UsageTally, width: usize) -> St
     let gauge = Gauge { tokens, window_tokens, threshold_tokens };
     let mut parts = vec![
         format!("{} of {}", rounded(tokens), rounded(window_tokens)),
-        format!("folds at {}", rounded(threshold_tokens)),
+        format!("compacts at {}", rounded(threshold_tokens)),
     ];
     if tally.calls > tally.unpriced {
         parts.push(cost_words(tally.cost_micro_usd, tally.calls, tally.unpriced));
@@ -100,8 +100,8 @@ pub(super) fn status(pressure: Pressure, tally: &UsageTally, width: usize) -> St
 pub(super) fn fading(compactions: u64) -> String {
     let times = if compactions == 2 { "twice".to_owned() } else { format!("{compactions} times") };
     format!(
-        "this conversation has been folded {times}: details of its beginning fade from what the model sees. Nothing is \
-lost: the model can recall everything, /search finds it, /undo goes back, and /new begins afresh"
+        "this conversation has been compacted {times}: the model sees fewer details of its beginning. Nothing is lost: \
+the model can recall everything, /search finds it, /undo reverts a compaction, and /new starts a new conversation"
     )
 }
 

@@ -8,8 +8,8 @@ fn plain(pressure: Pressure, tally: &UsageTally, width: usize) -> String {
 
 #[test]
 fn fading_is_told_with_the_count_that_is_true() {
-    assert!(fading(2).starts_with("this conversation has been folded twice: "));
-    assert!(fading(5).starts_with("this conversation has been folded 5 times: "));
+    assert!(fading(2).starts_with("this conversation has been compacted twice: "));
+    assert!(fading(5).starts_with("this conversation has been compacted 5 times: "));
 }
 
 #[test]
@@ -32,10 +32,10 @@ fn the_gauge_has_the_figures_of_the_trigger_and_fits_narrow_terminals() {
     let pressure = Pressure { tokens: 12_400, threshold_tokens: 16_384, window_tokens: 32_768 };
     let usage = Usage { input: 1_000, cache_read: 9_000, output: 300, ..Usage::default() };
     let tally = UsageTally { calls: 2, usage, cost_micro_usd: 12_300, unpriced: 0 };
-    assert_eq!(plain(pressure, &tally, 80), "█████░┃░░░░░ 12k of 33k · folds at 16k · $0.01 · cache 90 %");
+    assert_eq!(plain(pressure, &tally, 80), "█████░┃░░░░░ 12k of 33k · compacts at 16k · $0.01 · cache 90 %");
     for width in [20, 30, 40, 50] {
         let line = plain(pressure, &tally, width);
         assert!(columns(&line) <= width.max(24), "{width}: {line}");
     }
-    assert_eq!(plain(pressure, &UsageTally::default(), 80), "█████░┃░░░░░ 12k of 33k · folds at 16k");
+    assert_eq!(plain(pressure, &UsageTally::default(), 80), "█████░┃░░░░░ 12k of 33k · compacts at 16k");
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
     }
     if args.file.symlink_metadata().is_ok() {
         return Err(CliError::new(Exit::OutputFailed, format!("cannot write {}", path_words(&args.file)))
-            .because("it is there already, and a backup never replaces anything")
+            .because("it already exists, and a backup never replaces anything")
             .hint("choose another name"));
     }
     let record = OpenRecord::open_for_reading(app)?;

@@ -68,8 +68,8 @@ pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
     } else {
         app.print(&view::diagnosis(&diagnosis, &path, examination.depth, app.width))?;
     }
-    unwell(&diagnosis.findings, "the record is not well", |mendable| match mendable {
-        true => "`throughline doctor --fix` mends what can be mended, after a backup",
+    unwell(&diagnosis.findings, "the record has problems", |mendable| match mendable {
+        true => "`throughline doctor --fix` repairs what can be repaired, after a backup",
         false => "each finding says what can be done by hand",
     })
 }
@@ -111,7 +111,7 @@ fn tell_mended(args: &DoctorArgs, app: &App, report: &RepairReport) -> Result<()
         app.print(&view::mended(report, &app.record_path(), app.width))?;
     }
     // Mending again would come to the same.
-    unwell(&report.after, "not everything could be mended", |mendable| match mendable {
+    unwell(&report.after, "not everything could be repaired", |mendable| match mendable {
         true => "nothing was lost by trying; restore the record from a backup",
         false => "each finding says what can be done by hand",
     })

@@ -114,7 +114,7 @@ fn take_turns<'r, 'a>(record: &'r OpenRecord<'a>, app: &App) -> Result<Lock<'r, 
         };
         let holder = on_one_line(&held.holder.to_string());
         if began.elapsed() >= MAX_WAIT {
-            return Err(CliError::new(Exit::Busy, "another import is at work")
+            return Err(CliError::new(Exit::Busy, "another import is running")
                 .because(format!("{holder}, since {}", record.now.time_of_day(held.since_ms)))
                 .hint("import again when it is done"));
         }
@@ -200,9 +200,9 @@ fn failed(report: &ImportReport) -> Result<(), CliError> {
         causes.push(format!("and {} more; --json lists them all", failures.len() - MAX_FAILURES_TOLD));
     }
     let count = counted(failures.len() as u64, "file", "files");
-    Err(CliError::new(Exit::BadInput, format!("{count} could not be imported to the end"))
+    Err(CliError::new(Exit::BadInput, format!("{count} could not be imported completely"))
         .because(causes.join("\n"))
-        .hint("what came before the break is recorded; importing again adds the rest once the file is whole"))
+        .hint("everything before the error is recorded; importing again adds the rest once the file is complete"))
 }
 
 #[cfg(test)]

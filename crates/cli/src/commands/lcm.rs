@@ -89,14 +89,14 @@ fn tree(args: &LcmTreeArgs, app: &App, limits: &RecallLimits) -> Result<(), CliE
         write_tree(node, 0, &mut out);
     }
     if tree.nodes.is_empty() {
-        out.push_str(&format!("Nothing of {} is folded: all its messages are in view.\n", tree.session));
+        out.push_str(&format!("Nothing of {} is compacted: all its messages are in view.\n", tree.session));
     } else {
-        let folded: u64 = tree.nodes.iter().map(|node| node.head.node.messages).sum();
+        let compacted: u64 = tree.nodes.iter().map(|node| node.head.node.messages).sum();
         let messages = counted(tree.messages, "message", "messages");
         out.push_str(&format!(
-            "\n{} of {messages} {} folded\n",
-            thousands(folded),
-            noun(folded, "is", "are")
+            "\n{} of {messages} {} compacted\n",
+            thousands(compacted),
+            noun(compacted, "is", "are")
         ));
     }
     app.print(&out)

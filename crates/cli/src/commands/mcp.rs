@@ -37,13 +37,13 @@ An agent starts this program itself; add it once:
   others        in their list of MCP servers:
                   \"mcpServers\": { \"throughline\": { \"command\": \"throughline\", \"args\": [\"mcp\"] } }
 
-What was said gets into the record through the gateway (`throughline serve`), through
-`throughline chat`, or with `throughline import`.
+Conversations are recorded by the gateway (`throughline serve`), by `throughline chat`,
+or with `throughline import`.
 ";
 
 const INSTRUCTIONS: &str = "Recalls what was said in earlier and in this conversation, also what is no longer in view: \
     recall_search finds it in all conversations, recall_messages and recall_artifact show the whole of it; lcm_grep, \
-    lcm_describe and lcm_expand search one conversation, say which notes stand for what, and open them.";
+    lcm_describe and lcm_expand search one conversation, list its summaries with the messages they replace, and expand them.";
 
 /// The same for programs.
 fn how_to_add() -> Value {
@@ -67,14 +67,14 @@ fn how_to_add() -> Value {
 /// Serve recall to other agents as an MCP server
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Agents start this program themselves. At a terminal, and with --show, it says how to add
+Agents start this program themselves. At a terminal, and with --show, it prints how to add
 it to them. It reads the record and changes nothing in it. lcm_expand_query is among the
 tools where `auxiliary.compression` names a model that can be asked.")]
 pub(crate) struct McpArgs {
-    /// Say how to add it to an agent, in place of serving
+    /// Print how to add it to an agent, instead of serving
     #[arg(long)]
     show: bool,
-    /// Say it as one JSON object
+    /// Print it as one JSON object
     #[arg(long, requires = "show")]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `throughline search`: everything that was ever said, by words or as a substring.
+//! `throughline search`: search everything recorded, by words or as a substring.
 
 mod view;
 

@@ -74,7 +74,7 @@ fn list(args: &SessionListArgs, app: &App) -> Result<(), CliError> {
     app.print(&list_view::render(&conversations, &now, app.width))?;
     if record.is_some() && conversations.is_empty() {
         app.note(if args.since.is_some() || args.program.is_some() {
-            "no recorded session fits"
+            "no recorded session matches"
         } else {
             "nothing is recorded yet; `throughline import` reads the histories of Claude Code, Codex and Hermes"
         });

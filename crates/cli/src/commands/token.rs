@@ -122,12 +122,13 @@ fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
         body_bytes: args.max_body,
     };
     let random = random_token_bytes().ok_or_else(|| {
-        CliError::new(Exit::Internal, "no token can be made").because("the machine has no randomness")
+        CliError::new(Exit::Internal, "cannot create a token").because("the machine has no randomness")
     })?;
     let owner = args.owner.as_deref().unwrap_or(&args.name);
     let secret = access_token_file::change(app, |book| {
-        book.add(&args.name, owner, &random, app.now().ms, limits)
-            .map_err(|error| CliError::new(Exit::BadInput, "no token was made").because(error.to_string()))
+        book.add(&args.name, owner, &random, app.now().ms, limits).map_err(|error| {
+            CliError::new(Exit::BadInput, "the token was not created").because(error.to_string())
+        })
     })?;
     if args.json {
         return print_json(
@@ -148,7 +149,7 @@ fn list(args: &TokenListArgs, app: &App) -> Result<(), CliError> {
         return print_json(app, &json!({ "tokens": tokens }));
     }
     if book.entries().is_empty() {
-        app.note("there are no tokens; `throughline token new NAME` makes one");
+        app.note("there are no tokens; create one with `throughline token new NAME`");
         return Ok(());
     }
     app.print(&table(&book, app))
@@ -203,21 +204,21 @@ fn revoke(args: &RevokeArgs, app: &App) -> Result<(), CliError> {
         Err(CliError::new(Exit::BadInput, format!("there is no token `{}`", on_one_line(&args.name)))
             .hint("`throughline token list` shows them"))
     })?;
-    app.note(&format!("{} is revoked; a gateway that is running knows within a second", args.name));
+    app.note(&format!("{} is revoked; a running gateway applies this within a second", args.name));
     if access_token_file::read(app)?.entries().is_empty() {
-        app.note("that was the last one: the gateway lets nobody in until there is another");
-        app.note("`throughline token off` has it serve programs of this user without tokens again");
+        app.note("that was the last one: the gateway refuses every request until there is another");
+        app.note("`throughline token off` lets programs of this user in without tokens again");
     }
     Ok(())
 }
 
 fn off(app: &App) -> Result<(), CliError> {
     if !access_token_file::exists(app) {
-        app.note("no tokens are demanded");
+        app.note("no tokens are required");
         return Ok(());
     }
     access_token_file::remove(app)?;
-    app.note("no tokens are demanded from the next start of a gateway on; it serves programs of this user");
+    app.note("no tokens are required from the next start of a gateway on; it serves programs of this user");
     Ok(())
 }
 

@@ -28,16 +28,14 @@ pub(crate) fn missing_program(app: &App, launch: &Launch) -> Option<String> {
         // As the engine's own folder sees it.
         let place = launch.folder.join(program);
         return match (place.is_file(), is_executable(&place)) {
-            (false, _) => Some(format!("its program {shown} is not there")),
-            (true, false) => {
-                Some(format!("its program {shown} may not be run (chmod +x makes it a program)"))
-            }
+            (false, _) => Some(format!("its program {shown} does not exist")),
+            (true, false) => Some(format!("its program {shown} is not executable (run chmod +x on it)")),
             (true, true) => None,
         };
     }
     let searched = app.variable("PATH").unwrap_or(USUAL_PATH);
     let found = std::env::split_paths(searched).any(|folder| is_executable(&folder.join(program)));
-    (!found).then(|| format!("its program {shown} is in no folder of PATH, nor beside its {MANIFEST_FILE}"))
+    (!found).then(|| format!("its program {shown} is neither in PATH nor next to its {MANIFEST_FILE}"))
 }
 
 #[cfg(unix)]

@@ -37,7 +37,7 @@ impl<'r, 'a> Lock<'r, 'a> {
             LockOutcome::HeldBy(held) => return Ok(LockAttempt::HeldBy(held)),
             LockOutcome::Taken { from: None } => {}
             LockOutcome::Taken { from: Some(from) } => {
-                record.app.note(&format!("the lock was taken over from {from}, which is gone"));
+                record.app.note(&format!("took over the lock of {from}, which no longer runs"));
             }
         }
         Ok(LockAttempt::Taken(Self { record, request }))

@@ -29,8 +29,8 @@ pub(super) fn at(address: SocketAddr, app: &App) -> Result<AccessPolicy, CliErro
             Exit::BadConfig,
             format!("the gateway does not listen on {address} without a token"),
         )
-        .because("others can reach it there, and it would answer anyone")
-        .hint("`throughline token new NAME` makes one; addresses of this machine's own begin with 127., or are [::1]")),
+        .because("the address can be reached from other machines, and anyone could use it")
+        .hint("create one with `throughline token new NAME`, or bind to a loopback address (127.0.0.1 or [::1])")),
     }
 }
 
@@ -83,11 +83,11 @@ pub(super) async fn follow(app: Arc<App>, log: Arc<ServeLog>, gateway: Gateway, 
             Ok(book) => {
                 demanded = true;
                 if book.entries().is_empty() {
-                    log.warn("there is no token any more: nobody is let in until there is one");
+                    log.warn("no access tokens are left: every request is refused until one is created");
                 }
                 gateway.set_access(AccessPolicy::Tokens(book));
             }
-            Err(_) => log.warn("the list of tokens cannot be read; those known so far hold"),
+            Err(_) => log.warn("the list of tokens cannot be read; the tokens loaded before stay valid"),
         }
     }
 }

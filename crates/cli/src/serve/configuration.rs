@@ -121,18 +121,16 @@ impl ConfigSource {
         match read.await {
             Ok((Configuration { config, tls, collector, .. }, is_elsewhere)) => {
                 if is_elsewhere {
-                    self.log.warn(
-                        "gateway.bind has changed; the gateway listens elsewhere only after a new start",
-                    );
+                    self.log.warn("gateway.bind has changed; restart the gateway to apply it");
                 }
                 gateway.set_config(config);
                 gateway.set_tls(tls);
                 gateway.send_traces_to(collector).await;
-                self.log.note("the configuration was read again, and holds from the next request on");
+                self.log.note("the configuration was reloaded and applies from the next request on");
             }
             Err(failure) => {
                 self.log.warn(&format!(
-                    "the configuration cannot be used, so the one before it still holds: {}",
+                    "the configuration was not reloaded, and the previous one stays in effect: {}",
                     failure.whole_on_one_line()
                 ));
             }
@@ -151,7 +149,7 @@ fn outgoing(app: &App, upstreams: &Upstreams) -> Result<Client, CliError> {
         jitter_seed: app.random_bits(),
     };
     let client = Client::new(options).map_err(|error| {
-        CliError::new(Exit::BadConfig, "no connection can be set up").because(error.to_string())
+        CliError::new(Exit::BadConfig, "cannot set up the HTTP client").because(error.to_string())
     })?;
     Ok(client.with_slots(app.slots.clone()))
 }

@@ -45,5 +45,5 @@ fn make(path: &Path) -> Result<SealKey, CliError> {
 fn unusable(path: &Path, why: String) -> CliError {
     CliError::new(Exit::BadConfig, format!("the key of the gateway cannot be used: {}", path_words(path)))
         .because(why)
-        .hint("what clients were given to keep opens only with it; if it is lost, move it away and a new one is made")
+        .hint("sealed data that clients hold can be opened only with it; if it is lost, remove the file and a new key is created")
 }

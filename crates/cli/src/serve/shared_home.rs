@@ -59,7 +59,7 @@ pub(super) fn tell(app: &App, others: &[Holder]) {
     }
     let named: Vec<String> = others.iter().map(ToString::to_string).collect();
     app.warn(&format!(
-        "this home is shared with {}: both record to it, and each notices what the other writes",
+        "another gateway uses this home directory: {}; both write to the same record",
         named.join(" and ")
     ));
 }

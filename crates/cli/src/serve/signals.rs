@@ -23,7 +23,7 @@ pub(super) async fn follow(source: ConfigSource, gateway: Gateway, bound: String
     while let SignalAction::Reload = signals.next().await {
         source.reload(&gateway, &bound).await;
     }
-    log.note("finishing the answers that have begun; Ctrl-C again stops at once");
+    log.note("finishing open requests; press Ctrl-C again to stop at once");
     stop.cancel();
     loop {
         if let SignalAction::Stop = signals.next().await {

@@ -223,7 +223,7 @@ fn unknown_engine_gives_way_to_the_fallback_that_is_configured() {
     assert_eq!((ended.code, text(&ended.stdout).as_str()), (Some(0), "Four.\n"), "{}", ended.stderr);
     let told = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("warning: there is no context engine `nowhere`"), "{told}");
-    assert!(told.contains("`compressor` steps in, as `context.fallback` says"), "{told}");
+    assert!(told.contains("`compressor` is used instead, as `context.fallback` says"), "{told}");
 }
 
 #[test]

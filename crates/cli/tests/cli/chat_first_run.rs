@@ -59,17 +59,17 @@ fn what_was_found_is_told_and_what_was_chosen_is_kept() {
     let environment = borrowed(&environment);
     let world = World::new();
     let mut terminal = Terminal::start_with(&world, &["chat"], &environment);
-    terminal.see("found openrouter by the key in OPENROUTER_API_KEY");
+    terminal.see("found openrouter with the key in OPENROUTER_API_KEY");
     terminal.see(&format!("found ollama at {}/v1 with 2 models", machine.address(0)));
     terminal.see(&format!("found lmstudio at {}/v1 with 1 model", machine.address(2)));
     terminal.see("Number or name:");
     assert!(!terminal.screen().contains("llama.cpp"), "who does not answer is not there");
     terminal.press("9\r");
-    terminal.see("`9` is none of them. A number from 1 to 3 or a name");
+    terminal.see("`9` is not in the list. Type a number from 1 to 3 or a name");
     terminal.press("2\r");
     terminal.see("Which one? Number or name:");
     terminal.press("large\r");
-    terminal.see("Keep model.provider: ollama, model.default: large in");
+    terminal.see("Save model.provider: ollama, model.default: large to");
     terminal.press("\r");
     terminal.see("large (ollama on the chat wire, no key)");
     terminal.prompt();
@@ -131,7 +131,7 @@ fn nobody_to_ask_says_what_could_be_asked_and_how() {
     let missing = world.run_with(&["chat", "-q", "Are you there?", "--model", "third"], b"", &environment);
     assert_eq!(missing.code, Some(4));
     assert!(
-        missing.stderr.contains("error: nobody is known to have the model `third`")
+        missing.stderr.contains("error: no known provider has the model `third`")
             && missing.stderr.contains("ollama has small"),
         "{}",
         missing.stderr
@@ -145,9 +145,9 @@ fn with_nothing_at_all_every_way_to_begin_is_named() {
     let ended = World::new().run_with(&["chat", "-q", "Are you there?"], b"", &borrowed(&environment));
     assert_eq!(ended.code, Some(4));
     for words in [
-        "error: there is no model to talk to yet",
+        "error: no model is configured yet",
         "none of the variables ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY, CODEX_ACCESS_TOKEN holds a key",
-        "nobody answers on this machine: ollama at http://127.0.0.1:",
+        "no server answers on this machine: ollama at http://127.0.0.1:",
         "export ANTHROPIC_API_KEY=...",
         "throughline config set model.base_url http://host:port/v1",
     ] {

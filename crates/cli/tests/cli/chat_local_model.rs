@@ -33,7 +33,7 @@ fn say(terminal: &mut Terminal, number: usize) {
     terminal.press("\r");
     terminal.until("an answer with the gauge under it", |screen| {
         let after = screen.rsplit_once(&format!("Entry {number:02} of")).map_or("", |(_, after)| after);
-        after.contains("folds at") && screen.trim_end().ends_with('›')
+        after.contains("compacts at") && screen.trim_end().ends_with('›')
     });
 }
 

@@ -34,8 +34,8 @@ fn a_model_elsewhere_with_a_smaller_window_folds_before_it_is_asked() {
         terminal.prompt();
     }
     terminal.press("/model ollama:small\r");
-    terminal.see("small from here on, 16,384 tokens of window");
-    terminal.see("its window is smaller, so the next call folds first if it must");
+    terminal.see("now using small, window 16,384 tokens");
+    terminal.see("its window is smaller, so the conversation is compacted before the next call if needed");
     terminal.see("`model.context_length` (32768 tokens");
     terminal.see("is the window of `worker`");
     terminal.prompt();

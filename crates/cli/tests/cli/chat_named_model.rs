@@ -67,7 +67,7 @@ fn named_model_is_asked_at_its_provider_where_there_is_a_key() {
     let ended = loaded.run(&["chat", "-q", "Are you there?", "--model", "claude-sonnet-4-5"], &key);
     assert_eq!(ended.code, Some(9), "nobody answers there in a test: {}", ended.stderr);
     assert!(
-        ended.stderr.contains("it is asked at anthropic (key from $ANTHROPIC_API_KEY)"),
+        ended.stderr.contains("using anthropic instead (key from $ANTHROPIC_API_KEY)"),
         "{}",
         ended.stderr
     );
@@ -107,7 +107,7 @@ fn model_command_refuses_what_the_server_does_not_have() {
     terminal.prompt();
     terminal.press("/model claude-sonnet-4-5\r");
     terminal.see("answers with it whatever name is sent");
-    terminal.see("the conversation stays with served");
+    terminal.see("the conversation continues with served");
     terminal.prompt();
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);

@@ -49,7 +49,7 @@ fn a_person_is_never_queued_behind_a_summary() {
     let mut terminal = Terminal::start(&world, &["chat"]);
     terminal.prompt();
     let mut turn = 0;
-    while !terminal.everything().contains("a summary of the older part is being prepared") {
+    while !terminal.everything().contains("preparing a summary of the older part") {
         turn += 1;
         assert!(turn < 30, "nothing is prepared:\n{}", terminal.screen());
         terminal.press(&format!("question {turn}\r"));
@@ -62,7 +62,7 @@ fn a_person_is_never_queued_behind_a_summary() {
     terminal.press("ok?\r");
     terminal.see("That was ok?.");
     runtime.block_on(upstream.until_hung_up());
-    terminal.see("put off, so that the server is free for you");
+    terminal.see("postponed, so that the server is free for you");
     terminal.prompt();
     let asked = upstream.calls().into_iter().find(is_summary).unwrap().json();
     assert!(asked["max_tokens"].as_u64().is_some_and(|most| most < 4_096), "{}", asked["max_tokens"]);

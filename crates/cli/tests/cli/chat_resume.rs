@@ -34,7 +34,7 @@ fn a_question_whose_call_failed_is_asked_again_and_not_repeated() {
     let world = world_of(&served);
     let first = world.run(&["chat", "-q", "Which colour is it?"]);
     assert_eq!(first.code, Some(9), "{}", first.stderr);
-    assert!(first.stderr.contains("without saying it twice"), "{}", first.stderr);
+    assert!(first.stderr.contains("without recording it twice"), "{}", first.stderr);
     let resume = ["chat", "--resume", "last", "-q", "Which colour is it?"];
     assert_eq!(world.run(&resume).code, Some(9));
     let ended = world.run(&resume);
@@ -54,10 +54,10 @@ fn retry_asks_again_at_the_terminal() {
     let mut terminal = Terminal::start(&world, &["chat"]);
     terminal.prompt();
     terminal.press("/retry\r");
-    terminal.see("there is nothing to ask again");
+    terminal.see("nothing to retry");
     terminal.prompt();
     terminal.press("Which colour is it?\r");
-    terminal.see("/retry asks again, without saying it twice");
+    terminal.see("/retry sends it again without repeating it");
     terminal.prompt();
     terminal.press("/retry\r");
     terminal.see("Blue.");
@@ -141,7 +141,7 @@ fn a_wire_that_cannot_be_translated_is_named_with_what_to_do() {
     ];
     let ended = world.run(&other);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    for words in ["held on the responses wire", "--model openrouter:NAME"] {
+    for words in ["uses the responses wire format", "--model openrouter:NAME"] {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     }
 }

@@ -40,14 +40,14 @@ fn a_person_types_asks_for_help_and_leaves() {
     let served = model();
     let world = world_of(&served);
     let mut terminal = Terminal::start(&world, &["chat"]);
-    terminal.see("from 16,384 tokens on");
+    terminal.see("at 16,384 tokens");
     terminal.see("32,768 tokens, configured");
     terminal.see("Prompt caching:");
     terminal.prompt();
     terminal.press("good morning\r");
     terminal.see("You said good morning.");
     terminal.see("let x = 1;");
-    terminal.see("folds at 16k");
+    terminal.see("compacts at 16k");
     terminal.prompt();
     assert!(!terminal.screen().contains("**"), "complete lines have their looks:\n{}", terminal.screen());
     let elsewhere = world.run(&["chat", "--resume", "last", "-q", "May I?"]);
@@ -56,7 +56,7 @@ fn a_person_types_asks_for_help_and_leaves() {
     terminal.press("/cont\t");
     terminal.see("› /context");
     terminal.press("\r");
-    terminal.see("tokens until the older part is folded");
+    terminal.see("tokens until the next compaction");
     terminal.prompt();
     terminal.press("/compres\r");
     terminal.see("did you mean /compress?");
@@ -126,7 +126,7 @@ fn ctrl_c_stops_an_answer_and_a_tool_and_keeps_the_conversation() {
     terminal.see("This answer will never");
     terminal.press("typed before");
     terminal.press("\x03");
-    terminal.see("stopped; what was said and done until now is kept");
+    terminal.see("stopped; everything up to here is recorded");
     terminal.see("› typed before");
     terminal.press("\x15");
     terminal.prompt();
@@ -144,7 +144,7 @@ fn ctrl_c_stops_an_answer_and_a_tool_and_keeps_the_conversation() {
     let widest = terminal.screen().lines().map(|line| line.chars().count()).max().unwrap_or(0);
     assert!(widest <= 44, "{}", terminal.screen());
     terminal.press("\x03");
-    terminal.see("leaves; the conversation stays");
+    terminal.see("to leave; the conversation is recorded");
     terminal.prompt();
     terminal.press("\x03");
     assert_eq!(terminal.end(), 0);
@@ -185,7 +185,7 @@ fn enter_during_an_answer_queues_lines_and_commands_in_their_order() {
     gate.open();
     terminal.see("› later words");
     terminal.see("You said later words.");
-    terminal.see("this conversation is called queued things");
+    terminal.see("the title is now queued things");
     terminal.see("› and then");
     let screen = terminal.screen();
     assert!(
@@ -262,10 +262,10 @@ fn ctrl_c_that_clears_a_line_is_no_step_towards_leaving() {
         terminal.press("\x03");
         terminal.prompt();
     }
-    assert!(!terminal.screen().contains("leaves"), "{}", terminal.screen());
+    assert!(!terminal.screen().contains("to leave"), "{}", terminal.screen());
     // On an empty line it is one, unless something is typed in between.
     terminal.press("\x03");
-    terminal.see("Ctrl-C once more");
+    terminal.see("press Ctrl-C again");
     terminal.prompt();
     let prompts = terminal.screen().matches('›').count();
     terminal.press("x\x7f\x03");
@@ -275,7 +275,7 @@ fn ctrl_c_that_clears_a_line_is_no_step_towards_leaving() {
     terminal.see("You said still here.");
     terminal.prompt();
     terminal.press("\x03");
-    terminal.until("the note again", |screen| screen.matches("Ctrl-C once more").count() == 2);
+    terminal.until("the note again", |screen| screen.matches("press Ctrl-C again").count() == 2);
     terminal.prompt();
     terminal.press("\x03");
     assert_eq!(terminal.end(), 0);
@@ -352,7 +352,7 @@ fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
     let mut terminal = Terminal::start_with(&world, &["chat", "--resume", "last"], &later);
     terminal.prompt();
     terminal.press("a line that is being typed");
-    terminal.see("the provider's cache is cold, so the older part is folded now");
+    terminal.see("the provider's cache is cold: compacting the older part now");
     terminal.see("compacted 24 -> ");
     terminal.until("the line under what was told", |screen| {
         screen.trim_end().ends_with("› a line that is being typed")
@@ -363,7 +363,7 @@ fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
     terminal.prompt();
     // Whoever goes back does not find it folded again.
     terminal.press("/undo\r");
-    terminal.see("the model sees again what it saw before");
+    terminal.see("the model sees the earlier messages again");
     terminal.prompt();
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);
@@ -391,7 +391,7 @@ fn ctrl_c_stops_a_compaction_and_the_conversation_is_as_it_was() {
         terminal.prompt();
     }
     terminal.press("/compress here 1\r");
-    terminal.see("folding the older part into a summary ...");
+    terminal.see("compacting the older part ...");
     terminal.press("\x03");
     terminal.see("stopped; the conversation is as it was");
     terminal.prompt();
@@ -474,7 +474,7 @@ fn long_command_is_shown_to_its_end_before_it_is_allowed() {
     terminal.question("allow? [y] this once, [s] for this session, [n] no:");
     let screen = terminal.screen();
     assert!(
-        screen.contains("touch the-very-end") && screen.contains("scroll up to see all of them"),
+        screen.contains("touch the-very-end") && screen.contains("scroll up to read all of them"),
         "{screen}"
     );
     assert!(screen.contains("[s] allows, until this ends: this exact command in "), "{screen}");

@@ -72,7 +72,7 @@ fn killed_at_any_moment_nothing_is_lost_but_the_words_on_their_way() {
     terminal.see("You said remark 5.");
     terminal.prompt();
     terminal.press("/compress here 1\r");
-    terminal.see("folding the older part into a summary ...");
+    terminal.see("compacting the older part ...");
     terminal.kill();
 
     let mut terminal = Terminal::start(&world, &resume);
@@ -145,13 +145,13 @@ fn narrow_and_without_colours_everything_can_be_read() {
     terminal.see("You said good morning.");
     terminal.prompt();
     for (command, said) in [
-        ("/help", "everything said stays."),
+        ("/help", "nothing recorded is lost."),
         ("/tools", "Brings back what was said"),
         ("/context", "its parts are estimated"),
         ("/sessions", "last active"),
         ("/usage", "Cost"),
         ("/resume nobody", "there is no session"),
-        ("/compress here 1", "nothing was folded"),
+        ("/compress here 1", "not compacted"),
     ] {
         let told = terminal.say(command);
         assert!(told.contains(said), "{command}: {told}");
@@ -161,7 +161,7 @@ fn narrow_and_without_colours_everything_can_be_read() {
         }
     }
     terminal.press("/quit\r");
-    terminal.see("goes on from here");
+    terminal.see("continues this conversation");
     let raw = terminal.everything();
     assert_eq!(terminal.end(), 0);
     let colours = regex::Regex::new("\x1b\\[[0-9;]*m").unwrap();

@@ -35,13 +35,13 @@ fn what_keeps_a_model_from_answering_is_said_before_anything_is_asked() {
     // Nor does the conversation go over to one that is not there, unless that is meant.
     terminal.press("/model other\r");
     terminal.see("`other` is not among the 1 model at");
-    terminal.see("the conversation stays with absent");
+    terminal.see("the conversation continues with absent");
     terminal.prompt();
     terminal.press("/model other --anyway\r");
-    terminal.see("other from here on");
+    terminal.see("now using other");
     terminal.prompt();
     terminal.press("/model worker\r");
-    terminal.see("worker from here on");
+    terminal.see("now using worker");
     terminal.prompt();
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);
@@ -67,7 +67,7 @@ fn questions_are_asked_again_and_endings_are_what_they_are() {
     terminal.see("[s] allows, until this ends: writing any file in the folder");
     terminal.question("allow? [y] this once, [s] for this session, [n] no:");
     terminal.press("yse\r");
-    terminal.see("`yse` is no answer, and nothing was done: y allows it this once, s for this session");
+    terminal.see("`yse` is not an answer, and nothing was done: y allows it this once, s for this session");
     terminal.question("allow? [y] this once, [s] for this session, [n] no:");
     assert!(!world.path("made.txt").exists(), "nothing happens before there is an answer");
     terminal.press("y\r");
@@ -82,7 +82,7 @@ fn questions_are_asked_again_and_endings_are_what_they_are() {
     terminal.prompt();
     terminal.passed("waiting for worker ...");
     terminal.press("nothing\r");
-    terminal.see("the model said nothing");
+    terminal.see("the model returned an empty answer");
     terminal.prompt();
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);
@@ -99,12 +99,12 @@ fn commands_say_what_they_do_and_what_they_will_not() {
         assert!(terminal.say(&format!("remark {number}")).contains("You said remark"));
     }
     for (command, said) in [
-        ("/export notes.md", "notes.md is there already"),
+        ("/export notes.md", "notes.md already exists"),
         ("/export talk.json", "wrote 12 messages of"),
         ("/export --force notes.md", "wrote 12 messages of"),
         ("/config compression.threshold", "0.5 default"),
-        ("/compress here 0", "from 1 to 100, and got `0`"),
-        ("/compress --keep x", "from 1 to 100, and got `x`"),
+        ("/compress here 0", "from 1 to 100, not `0`"),
+        ("/compress --keep x", "from 1 to 100, not `x`"),
         ("/usage", "Window configured in"),
         ("/compress here 1 --preview", "Window configured in"),
     ] {

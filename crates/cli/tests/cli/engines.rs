@@ -218,7 +218,7 @@ fn an_engine_that_breaks_the_protocol_is_told_where_and_what_it_says() {
     let missing = world.run(&["plugins", "check", "nowhere"]);
     assert_eq!(missing.code, Some(6), "{}", missing.stderr);
     let missing = world.run(&["plugins", "check", "--", "no-such-program"]);
-    assert!(missing.stderr.contains("is in no folder of PATH"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("is neither in PATH"), "{}", missing.stderr);
     assert_eq!(world.run(&["plugins", "check"]).code, Some(2));
 }
 

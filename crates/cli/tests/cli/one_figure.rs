@@ -57,7 +57,7 @@ fn pages_of_a_chat_show_the_size_that_the_gauge_shows() {
     for question in ["first", "second"] {
         terminal.press(&format!("{question}\r"));
         terminal.see("The end.");
-        terminal.see("folds at 16k");
+        terminal.see("compacts at 16k");
         terminal.prompt();
     }
     let mut figures = Vec::new();

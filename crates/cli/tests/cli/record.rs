@@ -326,7 +326,11 @@ fn a_conversation_that_somebody_works_on_is_left_alone() {
     hold(now_ms + 1);
     let ended = world.run(&["sessions", "rename", "last", "x"]);
     assert_eq!(ended.code, Some(0), "a lock whose time is up holds nobody back: {}", ended.stderr);
-    assert!(ended.stderr.contains("taken over from chat (process 4711 on elsewhere)"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("took over the lock of chat (process 4711 on elsewhere)"),
+        "{}",
+        ended.stderr
+    );
     assert!(store.locks().unwrap().is_empty(), "and it is let go again");
 }
 
@@ -453,7 +457,7 @@ fn the_doctor_finds_a_healthy_record_well() {
     assert_eq!((&json["well"], &json["messages"]), (&json!(true), &json!(81)));
     let nothing = world.run(&["doctor", "--fix"]);
     assert_eq!(nothing.code, Some(0), "{}", nothing.stderr);
-    assert!(nothing.text().starts_with("Nothing to mend"), "{}", nothing.text());
+    assert!(nothing.text().starts_with("Nothing to repair"), "{}", nothing.text());
     assert_eq!(World::new().run(&["doctor"]).code, Some(0), "no record is no illness");
 }
 

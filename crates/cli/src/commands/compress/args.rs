@@ -20,7 +20,7 @@ Examples:
 Below the threshold nothing is done, unless --force is given. The output has the
 dialect and form of the input; a log yields the message list of its wire. A
 recorded session ends and a continuation takes over with the new view; nothing
-that was said is lost, and `throughline sessions undo` goes back.")]
+is lost, and `throughline sessions undo` reverts it.")]
 pub(crate) struct CompressArgs {
     #[command(flatten)]
     pub(crate) transcript: TranscriptArgs,
@@ -31,7 +31,7 @@ pub(crate) struct CompressArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Give this topic most of the summary's room
+    /// Give this topic most of the summary
     #[arg(long, value_name = "TOPIC")]
     pub(crate) focus: Option<String>,
 

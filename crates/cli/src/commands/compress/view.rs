@@ -44,7 +44,7 @@ pub(crate) fn report(
     }
     if let Some(committed) = &compaction.committed {
         page.line(&format!(
-            "Recorded: {} ended, the conversation goes on in {}. `throughline sessions undo` goes back.",
+            "Recorded: {} ended, the conversation continues in {}. `throughline sessions undo` reverts it.",
             committed.from, committed.to
         ));
     }
@@ -64,7 +64,7 @@ pub(crate) fn report(
     page.text
 }
 
-/// The plan alone: what would stay, what would be folded, what is at stake.
+/// The plan alone: what would stay, what would be summarised, what is at stake.
 pub(crate) fn plan(compaction: &Compaction<'_>, width: usize, in_chat: bool) -> String {
     let mut page = ReportPage { text: String::new(), width };
     let report = &compaction.attempt.report;
@@ -141,7 +141,7 @@ impl ReportPage {
                 self.title(&format!("Left {name} as it is: {}", printable(detail)))
             }
             Outcome::Aborted { detail, .. } => {
-                self.title(&format!("Gave up on {name}, which is unchanged: {}", printable(detail)));
+                self.title(&format!("Could not compact {name}, which is unchanged: {}", printable(detail)));
             }
         }
     }
@@ -204,9 +204,9 @@ impl ReportPage {
         };
         row("h", "head", &plan.head, "stays".to_owned());
         let fate = if completed {
-            format!("folded into {} tokens", thousands(report.summary_tokens))
+            format!("summarised in {} tokens", thousands(report.summary_tokens))
         } else {
-            "would be folded".to_owned()
+            "would be summarised".to_owned()
         };
         row("m", "middle", &plan.middle, fate);
         if let Some(pinned) = &plan.pinned {

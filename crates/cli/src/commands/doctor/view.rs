@@ -31,9 +31,9 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width:
     }
     let worst = diagnosis.findings.iter().map(RecordProblem::severity).max();
     let verdict = match worst {
-        None => "The record is well".to_owned(),
-        Some(Severity::Notice) => "The record is well, with something worth knowing".to_owned(),
-        Some(_) => "Something is wrong with the record".to_owned(),
+        None => "The record is healthy".to_owned(),
+        Some(Severity::Notice) => "The record is healthy, with something to note".to_owned(),
+        Some(_) => "The record has problems".to_owned(),
     };
     title(&mut out, &format!("{verdict}: {}", path_words(path)), width);
     let looked = match depth {
@@ -59,7 +59,8 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width:
 pub(crate) fn mended(report: &RepairReport, path: &Path, width: usize) -> String {
     let mut out = String::new();
     let Some(backup) = &report.backup else {
-        let verdict = if report.after.is_empty() { "Nothing to mend" } else { "Nothing here can be mended" };
+        let verdict =
+            if report.after.is_empty() { "Nothing to repair" } else { "Nothing here can be repaired" };
         title(&mut out, &format!("{verdict}: {}", path_words(path)), width);
         findings(&mut out, &report.after, width);
         return out;
@@ -70,7 +71,7 @@ pub(crate) fn mended(report: &RepairReport, path: &Path, width: usize) -> String
         report.before.iter().filter(|finding| !after.contains(&finding.to_string())).collect();
     title(
         &mut out,
-        &format!("Mended {}: {}", counted(gone.len() as u64, "thing", "things"), path_words(path)),
+        &format!("Repaired {}: {}", counted(gone.len() as u64, "thing", "things"), path_words(path)),
         width,
     );
     for line in wrap(&format!("as it was before: {}", path_words(backup)), width.saturating_sub(2), 2).lines()
@@ -100,13 +101,7 @@ pub(crate) fn mended(report: &RepairReport, path: &Path, width: usize) -> String
             .collect();
         let words = format!("rows copied into a new database: {}", tables.join("; "));
         labelled(&mut out, &"saved".green().to_string(), "saved", &words, width);
-        labelled(
-            &mut out,
-            "",
-            "",
-            &format!("the damaged one is kept: {}", path_words(&salvaged.damaged)),
-            width,
-        );
+        labelled(&mut out, "", "", &format!("the damaged file: {}", path_words(&salvaged.damaged)), width);
     }
     if !report.after.is_empty() {
         out.push('\n');

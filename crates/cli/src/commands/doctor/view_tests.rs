@@ -75,5 +75,5 @@ fn mending_tells_what_it_did_and_what_it_could_not() {
     assert!(widest(&page) <= 80);
     insta::assert_snapshot!(plain(&page));
     let nothing = RepairReport { before: Vec::new(), after: Vec::new(), backup: None, salvaged: None };
-    assert!(plain(&mended(&nothing, path(), 80)).starts_with("Nothing to mend: "));
+    assert!(plain(&mended(&nothing, path(), 80)).starts_with("Nothing to repair: "));
 }

@@ -137,7 +137,11 @@ pub(crate) fn render(report: &ImportReport, width: usize) -> String {
     }
     let skipped = report.skipped() as u64;
     if skipped > 0 {
-        out.push_str(&format!("{:INDENT$}{} held no conversation\n", "", counted(skipped, "file", "files")));
+        out.push_str(&format!(
+            "{:INDENT$}{} contained no conversation\n",
+            "",
+            counted(skipped, "file", "files")
+        ));
     }
     if totals.held_back > 0 {
         out.push_str(&format!(

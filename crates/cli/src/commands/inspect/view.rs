@@ -37,7 +37,7 @@ pub(crate) fn render(inspection: &Inspection<'_>, width: usize) -> String {
     gauge(&mut out, situation, breakdown, width);
     section(&mut out, "By kind", &kinds(breakdown), width);
     section(&mut out, "By role (messages only)", &roles(breakdown), width);
-    section(&mut out, "By tool (tokens of calls asked, of results answered)", &tools(inspection), width);
+    section(&mut out, "By tool (tokens of calls and results)", &tools(inspection), width);
     section(&mut out, "Groups (a step is one answer with all its results)", &groups(breakdown), width);
     section(&mut out, "Largest messages (numbered from 0)", &largest(inspection), width);
     broken(&mut out, violations, width);

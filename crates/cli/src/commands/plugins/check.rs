@@ -76,7 +76,8 @@ pub(crate) fn run(args: &CheckArgs, app: &App) -> Result<(), CliError> {
 
 fn subject(args: &CheckArgs, app: &App) -> Result<Subject, CliError> {
     let unreadable = |directory: &Path, why: String| {
-        CliError::new(Exit::InputUnreadable, format!("{} is no engine", path_words(directory))).because(why)
+        CliError::new(Exit::InputUnreadable, format!("{} is not an engine", path_words(directory)))
+            .because(why)
     };
     let here = std::path::absolute(".").map_err(|error| {
         CliError::new(Exit::InputUnreadable, "this folder cannot be read").because(io_words(&error))
@@ -97,7 +98,7 @@ fn subject(args: &CheckArgs, app: &App) -> Result<Subject, CliError> {
                 Launch { program: PathBuf::from(program), arguments: arguments.to_vec(), folder: here };
             (name.unwrap_or_default(), launch, PathBuf::from(program))
         }
-        (None, None) => return Err(CliError::new(Exit::Usage, "nothing is named that could be checked")),
+        (None, None) => return Err(CliError::new(Exit::Usage, "name a directory or a command to check")),
     };
     match missing_program(app, &launch) {
         Some(why) => Err(unreadable(&place, why)),

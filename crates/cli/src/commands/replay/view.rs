@@ -39,7 +39,7 @@ pub(crate) fn render(page: &ReplayPage, width: usize) -> String {
 
 /// On which terms a conversation was replayed.
 fn terms(one: &ReplayedSession) -> String {
-    let model = if one.model.is_empty() { "no model is named" } else { &one.model };
+    let model = if one.model.is_empty() { "no model is selected" } else { &one.model };
     let ttl = |ttl: CacheTtl| ttl.name();
     format!(
         "{model}, window {} ({}), compacted at {}. Prompts cached for {} as recorded, {} with Throughline.",

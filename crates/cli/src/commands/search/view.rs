@@ -42,14 +42,14 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
     if answer.hits.is_empty() {
         notes.push("nothing was found".to_owned());
     } else if answer.as_substring {
-        notes.push("no message holds these words; it was found as a substring".to_owned());
+        notes.push("no message contains these words; they were found as a substring".to_owned());
     }
     if answer.hits.len() >= limit {
         notes.push(format!("only the best {limit} are shown; --limit N shows more"));
     }
     if let Some(ranked) = answer.ranked_newest {
         notes.push(format!(
-            "very much fits; only the newest {} were ranked. More words, --session or --since narrow it down",
+            "too many matches; only the newest {} were ranked. More words, --session or --since narrow it down",
             thousands(ranked)
         ));
     }

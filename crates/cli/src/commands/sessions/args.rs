@@ -23,7 +23,7 @@ Examples:
 
 ID is an id, any unique prefix of one, a title, or `last` for the most recently
 active session. A session is one window of a conversation: when it is compacted
-it ends, and a continuation takes over. Nothing that was said is ever lost."
+it ends, and a continuation takes over. Nothing is ever lost."
 )]
 pub(crate) struct SessionsArgs {
     #[command(subcommand)]
@@ -38,23 +38,23 @@ pub(crate) enum SessionsCommand {
     List(SessionListArgs),
     /// Show a conversation: all of it for people, or what a model would be sent
     Show(SessionShowArgs),
-    /// Show how sessions hang together: continuations, branches, sub-agents
+    /// Show how sessions are related: continuations, branches, sub-agents
     Tree(SessionTreeArgs),
     /// Write a conversation to a file
     Export(ExportArgs),
-    /// Delete a conversation for good
+    /// Delete a conversation permanently
     Delete(DeleteArgs),
     /// Give a conversation a title
     Rename(RenameArgs),
     /// Go back to the view before the last compaction
     Undo(SelectArgs),
-    /// Take up the compaction again that was undone
+    /// Redo a compaction that was undone
     Redo(SelectArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionListArgs {
-    /// At most so many [default: 20]
+    /// List at most this many [default: 20]
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Only those active since then: 7d, 12h, today, 2026-11-15
@@ -149,7 +149,7 @@ pub(crate) struct DeleteArgs {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Also what hangs on it: branches and sub-agents
+    /// Also delete sessions that depend on it: branches and sub-agents
     #[arg(long)]
     pub(crate) with_dependants: bool,
     /// Print one JSON object
@@ -162,7 +162,7 @@ pub(crate) struct RenameArgs {
     /// The session: an id, a unique prefix of one, a title, or last
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// The new title; an empty one takes it away
+    /// The new title; an empty one removes it
     #[arg(value_name = "TITLE", allow_hyphen_values = true)]
     pub(crate) title: String,
 }

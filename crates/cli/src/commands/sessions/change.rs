@@ -47,10 +47,10 @@ fn confirm(app: &App, record: &OpenRecord<'_>, session: &Session, chain: &[Sessi
     );
     if !app.can_ask {
         return Err(CliError::new(Exit::Usage, "nothing was deleted")
-            .because(format!("this would delete {what} for good, and nobody can be asked"))
+            .because(format!("this would delete {what} permanently, and there is no terminal to ask at"))
             .hint("--yes deletes without asking"));
     }
-    let answer = app.ask(&format!("Delete {what} for good? Type yes: "));
+    let answer = app.ask(&format!("Delete {what} permanently? Type yes: "));
     match answer.as_deref() {
         Some("yes" | "y") => Ok(()),
         _ => Err(CliError::new(Exit::Usage, "nothing was deleted").because("the answer was not yes")),
@@ -117,7 +117,7 @@ fn select(args: &SelectArgs, app: &App, selection: Selection) -> Result<(), CliE
     }
     let done = match selection {
         Selection::Undo => "The last compaction is undone",
-        Selection::Redo => "The compaction is taken up again",
+        Selection::Redo => "The compaction is redone",
     };
     let words = format!(
         "{done}: a model is sent {}, {} tokens (before: {}, {}), of a window of {}. \

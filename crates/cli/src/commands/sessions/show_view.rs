@@ -77,7 +77,7 @@ impl HumanViewPage<'_> {
         let what = match turning.kind.as_str() {
             COMPRESSION => "compacted".to_owned(),
             "undo" => "compaction undone".to_owned(),
-            "redo" => "compaction taken up again".to_owned(),
+            "redo" => "compaction redone".to_owned(),
             "branch" => "branched off".to_owned(),
             other => format!("new window ({})", on_one_line(other)),
         };

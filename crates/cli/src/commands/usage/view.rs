@@ -159,9 +159,8 @@ pub(crate) fn cost_lines(total: &UsageTotal, by_model: &[UsageTotal]) -> Vec<Str
     let mut lines = Vec::new();
     if priced == 0 {
         lines.push(match by_model.iter().any(|model| has_list_price(&model.group)) {
-            true => "not known: the price list has these models, but not at the endpoint they were asked at"
-                .to_owned(),
-            false => "not known: the price list does not have these models".to_owned(),
+            true => "unknown: the price list has these models, but not for the endpoint used".to_owned(),
+            false => "unknown: the price list does not have these models".to_owned(),
         });
         return lines;
     }

@@ -62,12 +62,12 @@ fn without_prices_no_sum_is_invented() {
     let mut sum = total("", 3, USAGE, 0, 0);
     sum.unpriced = 3;
     let own = [total("a-model-of-my-own", 3, USAGE, 0, 0)];
-    assert_eq!(cost_lines(&sum, &own), ["not known: the price list does not have these models"]);
+    assert_eq!(cost_lines(&sum, &own), ["unknown: the price list does not have these models"]);
     // It has a price where it is sold, which is not where it was asked.
     let elsewhere = [total("claude-sonnet-4-5", 3, USAGE, 0, 0)];
     assert_eq!(
         cost_lines(&sum, &elsewhere),
-        ["not known: the price list has these models, but not at the endpoint they were asked at"]
+        ["unknown: the price list has these models, but not for the endpoint used"]
     );
 }
 

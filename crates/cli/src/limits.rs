@@ -1,11 +1,11 @@
 //! What a transcript has to fit into: settings, model, window and limits, each with where it came from.
 
 use serde_json::json;
-use throughline_compaction::{Budgets, CacheState, LimitInForce, PayCheck, PayRule};
+use throughline_compaction::{Budgets, LimitInForce};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    LimitSources, ModelSpec, PendingRequest, PriceSource, RecordedClient, ResolvedLimits, ThresholdOrigin,
-    learnt_scope, learnt_window, resolve_limits,
+    EngineLimits, LimitSources, ModelInForce, ModelSpec, PendingRequest, PriceSource, RecordedClient,
+    ResolvedLimits, ThresholdOrigin, learnt_scope, learnt_window, resolve_limits,
 };
 use throughline_provider::EndpointKind;
 use throughline_tokens::{
@@ -122,14 +122,19 @@ impl TranscriptLimits {
         })
     }
 
-    /// Whether a compaction would pay for itself in a running conversation is told, and decides nothing: whoever asks for
-    /// one here wants it.
-    pub(crate) fn pay_check(&self, now_ms: i64) -> PayCheck {
+    /// The model with its limits and prices, as a context engine receives it.
+    pub(crate) fn model_in_force(&self, now_ms: i64) -> ModelInForce {
         let model = self.model.as_ref().map_or("", |model| model.value.as_str());
         let prices = CachePrices::of(WrittenFor::Minutes, |usage, cache_write_1h| {
             self.price_source.cost(model, now_ms, usage, cache_write_1h).micro_usd
         });
-        PayCheck::Report(PayRule { prices, cache: CacheState::Warm, asks_model: false })
+        ModelInForce {
+            model: model.to_owned(),
+            provider: String::new(),
+            window_tokens: self.limits.window_tokens,
+            limits: EngineLimits::from(&self.limits),
+            prices,
+        }
     }
 
     /// Where compaction starts, as the limits have it. An attempt may be made with budgets of its own.

@@ -41,6 +41,11 @@ impl TokenCounter {
         Self { factor: 1.0, model: self.model.clone(), encoding: self.encoding }
     }
 
+    /// The estimator and what its figures are multiplied with.
+    pub(crate) fn estimator(&self) -> (TokenModel, f64) {
+        (self.model.clone(), self.factor)
+    }
+
     fn in_unit(&self, tokens: u64) -> u64 {
         (tokens as f64 * self.factor).round() as u64
     }

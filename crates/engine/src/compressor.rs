@@ -16,13 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use throughline_compaction::{
-    AbortReason, Attempt, Budgets, Maker, NoOpReason, Outcome, PayCheck, PruneRules, RuleSummariser,
+    AbortReason, Attempt, Budgets, Ledger, Maker, NoOpReason, Outcome, PayCheck, PruneRules, RuleSummariser,
     Summariser, preview,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::TokenModel;
 
-use crate::compressor::adapter::{AttemptSpec, CompactionInput, CompactionTools, outcome_of, scaled_budgets};
+use crate::compressor::adapter::{
+    AttemptSpec, CompactionInput, CompactionTools, TextEstimator, outcome_of, scaled_budgets,
+};
 use crate::compressor::decision::{automatic, decide, due_at};
 use crate::compressor::preparation::PreparedSummary;
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
@@ -83,6 +85,7 @@ impl CompressorSetup {
 /// The built-in engine.
 pub struct Compressor {
     setup: CompressorSetup,
+    estimator: Option<TextEstimator>,
     state: Mutex<CompressorState>,
 }
 
@@ -108,7 +111,32 @@ impl Compressor {
     /// An engine for one conversation.
     #[must_use]
     pub fn new(setup: CompressorSetup) -> Self {
-        Self { setup, state: Mutex::new(CompressorState::default()) }
+        Self { setup, estimator: None, state: Mutex::new(CompressorState::default()) }
+    }
+
+    /// Estimates new texts with this model and multiplies the result with `correction`, where the sizes of the conversation
+    /// are in that unit. Otherwise the estimator follows from the model's name.
+    #[must_use]
+    pub fn with_estimator(self, token_model: TokenModel, correction: f64) -> Self {
+        Self { estimator: Some(TextEstimator { token_model, correction }), ..self }
+    }
+
+    /// Takes over facts that were gathered from exactly the messages of `conversation`.
+    #[must_use]
+    pub fn with_facts(self, conversation: &Snapshot, facts: Arc<Ledger>) -> Self {
+        self.state().live = LiveFacts::of(conversation, facts);
+        self
+    }
+
+    /// One attempt by rules with its full report, decided as for [`ContextEngine::compress`]. Asks no model, whatever the
+    /// setup says, and needs no runtime.
+    pub async fn attempt_by_rules(&self, request: &CompressRequest) -> Result<Attempt, EngineError> {
+        let model = self.model()?;
+        let tools = self.tools(&model, &request.conversation);
+        let input = self.gather(&request.conversation);
+        let asks_model = false;
+        let decision = decide(&tools, &input, &model, request, asks_model);
+        Ok(tools.attempt(&input, decision.aim(request), &RuleSummariser).await)
     }
 
     // What the lock guards is plain figures and shared data, each replaced whole: a panic elsewhere leaves them usable.
@@ -123,9 +151,13 @@ impl Compressor {
         })
     }
 
-    fn tools(&self, token_model: TokenModel) -> CompactionTools {
+    fn tools(&self, model: &ModelInForce, conversation: &Snapshot) -> CompactionTools {
+        let estimator = self.estimator.clone().unwrap_or_else(|| TextEstimator {
+            token_model: token_model_for(&model.model, conversation.wire_format),
+            correction: 1.0,
+        });
         CompactionTools {
-            token_model,
+            estimator,
             prune: self.setup.prune,
             redactor: self.setup.redactor.clone(),
             recall: self.setup.recall.clone(),
@@ -144,7 +176,7 @@ impl Compressor {
     async fn run(&self, request: &CompressRequest) -> Result<CompressOutcome, EngineError> {
         let model = self.model()?;
         let conversation = &request.conversation;
-        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
+        let tools = self.tools(&model, conversation);
         let prepared = self.fitting_preparation(request);
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(request);
@@ -225,7 +257,7 @@ impl Compressor {
             return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
         }
         let request = CompressRequest { force: true, ..automatic(conversation, Trigger::Ahead) };
-        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
+        let tools = self.tools(&model, conversation);
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(&request);
         // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
@@ -282,7 +314,7 @@ impl Compressor {
     /// to. For engines that make their views in another way.
     pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Worth), EngineError> {
         let (model, conversation) = (self.model()?, &request.conversation);
-        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
+        let tools = self.tools(&model, conversation);
         let asks_model = self.fitting_preparation(request).is_none()
             && self.setup.summarisers.summariser_for(request).maker() == Maker::Model;
         let decided = decide(&tools, &CompactionInput::sizes_of(conversation), &model, request, asks_model);
@@ -293,7 +325,7 @@ impl Compressor {
     /// The size, as the provider counts, at which a compaction of this conversation is due.
     pub fn due_at(&self, conversation: &Snapshot) -> Result<u64, EngineError> {
         let model = self.model()?;
-        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
+        let tools = self.tools(&model, conversation);
         let summariser = self.setup.summarisers.summariser_for(&automatic(conversation, Trigger::Preflight));
         let asks_model = summariser.maker() == Maker::Model;
         Ok(due_at(&tools, &CompactionInput::sizes_of(conversation), &model, asks_model))
@@ -302,7 +334,7 @@ impl Compressor {
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
         let model = self.model()?;
         let budgets = scaled_budgets(&model.budgets(), None, conversation);
-        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
+        let tools = self.tools(&model, conversation);
         let gathered = self.gather(conversation);
         let aim = AttemptSpec {
             budgets: &budgets,

@@ -21,7 +21,7 @@ mod summary;
 mod test_talk;
 mod upstream;
 
-pub use compressor::adapter::{Scale, keep_exactly, new_item, scaled_budgets};
+pub use compressor::adapter::{Scale, new_item, scaled_budgets};
 pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure};
 pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use context_engine::outcome::{

@@ -9,14 +9,15 @@ pub(crate) use args::CompressArgs;
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
 
 use serde::Serialize;
 use throughline_compaction::{
-    Attempt, Budgets, Conversation, Ledger, Options, Outcome, PayCheck, PruneRules, RuleSummariser,
-    SYSTEM_NOTE, Stretch, append_note, compact, preview,
+    Attempt, Budgets, Ledger, Outcome, PruneRules, SYSTEM_NOTE, Stretch, append_note,
 };
-use throughline_engine::keep_exactly;
+use throughline_engine::{
+    CompressRequest, Compressor, CompressorSetup, ContextEngine as _, Headroom, Snapshot, Trigger,
+};
 use throughline_redact::Redactor;
 use throughline_store::{CommitAs, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
@@ -112,7 +113,7 @@ fn work(
     commit: impl FnOnce(&Compaction<'_>) -> Result<Option<Committed>, CliError>,
 ) -> Result<(), CliError> {
     let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));
-    let mut situation = TranscriptLimits::of(
+    let situation = TranscriptLimits::of(
         context,
         &args.window,
         keep.as_slice(),
@@ -132,19 +133,9 @@ fn work(
         Some(size) => size.total_tokens.saturating_sub(message_tokens),
         None => situation.counter.preamble(&input.transcript.preamble),
     };
-    if let Some(messages) = args.keep_exactly {
-        let total_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
-        keep_exactly(&mut situation.budgets, messages, &sizes, total_tokens);
-    }
-    let gathered = Gathered {
-        groups: &groups,
-        ledger: &ledger,
-        sizes: &sizes,
-        redactor: redactor.as_ref(),
-        pay: situation.pay_check(context.now().ms),
-        fixed_tokens,
-    };
-    let attempt = attempt(args, input, &situation, &gathered)?;
+    let ledger = Arc::new(ledger);
+    let request = request(args, input, sizes, fixed_tokens);
+    let attempt = attempt(&situation, request, Arc::clone(&ledger), redactor, context.now().ms)?;
     let mut compaction =
         Compaction { input, situation: &situation, ledger: &ledger, attempt, committed: None };
     for warning in &compaction.attempt.report.warnings {
@@ -156,66 +147,72 @@ fn work(
     compaction.deliver(args, context)
 }
 
-/// What is known of the messages before the attempt.
-struct Gathered<'a> {
-    groups: &'a Groups,
-    ledger: &'a Ledger,
-    sizes: &'a [u64],
-    redactor: Option<&'a Redactor>,
-    pay: PayCheck,
-    /// System prompt and tools.
-    fixed_tokens: u64,
-}
-
-/// Makes the attempt. A window that cannot even hold what must stay is refused.
-fn attempt(
+/// The compaction the command line asks for.
+fn request(
     args: &CompressArgs,
     input: &TranscriptInput,
-    situation: &TranscriptLimits,
-    gathered: &Gathered<'_>,
-) -> Result<Attempt, CliError> {
+    sizes: Vec<u64>,
+    fixed_tokens: u64,
+) -> CompressRequest {
     let transcript = &input.transcript;
-    let counter = &situation.counter;
-    let conversation = Conversation {
-        wire_format: transcript.wire_format,
-        messages: &transcript.messages,
-        groups: gathered.groups,
-        sizes: gathered.sizes,
-        ledger: Some(gathered.ledger),
-        fixed_tokens: gathered.fixed_tokens,
-    };
-    let compression = &situation.settings.compression;
-    let started = Instant::now();
-    let options = Options {
-        force: args.force,
-        focus: args.focus.as_deref(),
-        budgets: &situation.budgets,
-        prune: PruneRules {
-            result_min_chars: compression.prune_min_chars,
-            argument_max_chars: compression.argument_max_chars,
+    // Sizes and limits are in one unit here: nothing is scaled.
+    let prompt_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
+    CompressRequest {
+        conversation: Snapshot {
+            session: SessionId::from_text("compress"),
+            wire_format: transcript.wire_format,
+            messages: Arc::new(transcript.messages.clone()),
+            sizes: Arc::new(sizes),
+            fixed_tokens,
+            prompt_tokens,
+            cached_prompt: None,
         },
-        redactor: gathered.redactor,
-        recall: None,
-        pay: gathered.pay,
-        cut_at: None,
-        tells_pinned: false,
-        shown_tokens: &|tokens| tokens,
-        count_tokens: &|text| counter.text(text),
-        count_message: &|message| counter.message(message),
-        clock_us: &|| u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-    };
-    let planned = preview(&conversation, &options);
-    if planned.plan.is_ok() {
-        let head = planned.report.plan.head;
-        MustStay { fixed_tokens: conversation.fixed_tokens, head, tail: None }.check(&situation.budgets)?;
+        trigger: Trigger::Manual,
+        room: Headroom::Left,
+        focus: args.focus.clone(),
+        force: args.force,
+        target_tokens: None,
+        keep_messages: args.keep_exactly,
+        memory_context: None,
     }
-    let mut attempt = pollster::block_on(compact(&conversation, &options, &RuleSummariser));
+}
+
+/// Makes the attempt with the built-in engine, by rules and offline. A window that cannot even hold what must stay is
+/// refused.
+fn attempt(
+    situation: &TranscriptLimits,
+    request: CompressRequest,
+    ledger: Arc<Ledger>,
+    redactor: Option<Redactor>,
+    now_ms: i64,
+) -> Result<Attempt, CliError> {
+    let compression = &situation.settings.compression;
+    let prune = PruneRules {
+        result_min_chars: compression.prune_min_chars,
+        argument_max_chars: compression.argument_max_chars,
+    };
+    let (token_model, correction) = situation.counter.estimator();
+    let compressor = Compressor::new(CompressorSetup { prune, redactor, ..CompressorSetup::by_rules() })
+        .with_estimator(token_model, correction)
+        .with_facts(&request.conversation, ledger);
+    let model = situation.model_in_force(now_ms);
+    let attempted = pollster::block_on(async {
+        compressor.update_model(&model).await?;
+        compressor.attempt_by_rules(&request).await
+    });
+    let mut attempt = attempted.map_err(|error| {
+        CliError::new(Exit::Internal, "the transcript was not compacted").because(error.to_string())
+    })?;
+    let fixed_tokens = request.conversation.fixed_tokens;
+    if attempt.plan.is_some() {
+        let head = attempt.report.plan.head;
+        MustStay { fixed_tokens, head, tail: None }.check(&situation.budgets)?;
+    }
     attempt.report.plan.limits = situation.limits();
     if matches!(attempt.outcome, Outcome::Aborted { .. }) {
         // Often the true cause: there is no room left to summarise anything into.
         let plan = &attempt.report.plan;
-        let must_stay =
-            MustStay { fixed_tokens: conversation.fixed_tokens, head: plan.head, tail: Some(plan.tail) };
+        let must_stay = MustStay { fixed_tokens, head: plan.head, tail: Some(plan.tail) };
         must_stay.check(&situation.budgets)?;
     }
     if attempt.report.tokens.after > situation.window.value {

@@ -97,7 +97,7 @@ pub(crate) fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64)
 
 /// The tail is the newest messages, so many and no more; `sizes` are those of all messages, `total_tokens` is the whole
 /// request.
-pub fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total_tokens: u64) {
+pub(crate) fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total_tokens: u64) {
     budgets.protect_last_n = messages;
     budgets.tail_tokens = sizes.iter().rev().take(messages).sum();
     budgets.stretched_tail_tokens = budgets.tail_tokens.saturating_mul(3) / 2;
@@ -123,10 +123,32 @@ pub(crate) fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool)
     PayRule { prices: model.prices, cache, asks_model }
 }
 
+/// Sizes of new texts and messages, in the unit of the conversation's sizes.
+#[derive(Clone)]
+pub(crate) struct TextEstimator {
+    pub(crate) token_model: TokenModel,
+    /// Estimates are multiplied with this.
+    pub(crate) correction: f64,
+}
+
+impl TextEstimator {
+    fn text(&self, text: &str) -> u64 {
+        self.corrected(self.token_model.estimate(&profile_text(text)))
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        self.corrected(self.token_model.estimate_content(&profile_message(message)))
+    }
+
+    fn corrected(&self, tokens: u64) -> u64 {
+        if self.correction == 1.0 { tokens } else { (tokens as f64 * self.correction).round() as u64 }
+    }
+}
+
 /// What an attempt needs beside the conversation and the summariser.
 #[derive(Clone)]
 pub(crate) struct CompactionTools {
-    pub(crate) token_model: TokenModel,
+    pub(crate) estimator: TextEstimator,
     pub(crate) prune: PruneRules,
     pub(crate) redactor: Option<Redactor>,
     pub(crate) recall: Option<String>,
@@ -162,8 +184,8 @@ impl CompactionTools {
         aim: AttemptSpec<'_>,
         act: impl FnOnce(&Conversation<'_>, &Options<'_>) -> T,
     ) -> T {
-        let count_tokens = |text: &str| self.token_model.estimate(&profile_text(text));
-        let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let count_tokens = |text: &str| self.estimator.text(text);
+        let count_message = |message: &Message| self.estimator.message(message);
         let started = std::time::Instant::now();
         let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let scale = Scale::of(&gathered.snapshot);
@@ -182,8 +204,8 @@ impl CompactionTools {
         aim: AttemptSpec<'_>,
         summariser: &dyn Summariser,
     ) -> Attempt {
-        let count_tokens = |text: &str| self.token_model.estimate(&profile_text(text));
-        let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let count_tokens = |text: &str| self.estimator.text(text);
+        let count_message = |message: &Message| self.estimator.message(message);
         let started = std::time::Instant::now();
         let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let scale = Scale::of(&gathered.snapshot);

@@ -18,6 +18,11 @@ pub(super) struct LiveFacts {
 }
 
 impl LiveFacts {
+    /// Facts that were gathered elsewhere.
+    pub(super) fn of(snapshot: &Snapshot, ledger: Arc<Ledger>) -> Self {
+        Self { session: Some(snapshot.session.clone()), ledger }
+    }
+
     /// Reads what is new, if that is cheap: the first messages of a session, or those after the ones known. A long view
     /// that was never read (a session that is taken up again) waits until it is needed.
     pub(super) fn extend(&mut self, snapshot: &Snapshot, redactor: Option<&Redactor>) {
@@ -40,7 +45,9 @@ impl LiveFacts {
     pub(super) fn gather(&mut self, snapshot: &Snapshot, redactor: Option<&Redactor>) -> CompactionInput {
         let groups = Arc::new(Groups::of(&snapshot.messages));
         if self.knows(snapshot) && self.ledger.messages() > 0 {
-            append(Arc::make_mut(&mut self.ledger), snapshot);
+            if self.ledger.messages() < snapshot.messages.len() {
+                append(Arc::make_mut(&mut self.ledger), snapshot);
+            }
         } else {
             self.session = Some(snapshot.session.clone());
             self.ledger = Arc::new(Ledger::of(&snapshot.messages, &groups, redactor));

@@ -668,7 +668,7 @@ const LOOSE_WINDOW_BYTES: usize = 600;
 fn loose_error(text: &str) -> Report {
     // Built once: building a search costs more than searching so little text.
     static SEARCHES: LazyLock<Vec<Finder<'static>>> =
-        LazyLock::new(|| LOOSE_WORDS.iter().map(|word| Finder::new(word)).collect());
+        LazyLock::new(|| LOOSE_WORDS.iter().map(Finder::new).collect());
     let tail = slice_end(text, LOOSE_WINDOW_BYTES).as_bytes();
     if SEARCHES.iter().any(|word| word.find(tail).is_some()) { Report::FAILED } else { Report::default() }
 }

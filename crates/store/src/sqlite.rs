@@ -161,7 +161,7 @@ impl SqliteStore {
             let arrival = migrate::bring_up_to_date(&mut conn, path, steps, now_ms, busy_timeout, progress)?;
             Ok((conn, arrival))
         };
-        let (writer, arrival) = connect().map_err(|trouble| trouble.told("opening the record", path))?;
+        let (writer, arrival) = connect().map_err(|error| error.into_store_error("opening the record", path))?;
         drop(opening);
         Ok(Self {
             path: path.to_path_buf(),
@@ -186,13 +186,13 @@ impl SqliteStore {
     pub fn in_memory() -> Result<Self> {
         let path = Path::new(connection::IN_MEMORY);
         let folder = tempfile::tempdir()
-            .map_err(|source| error::told_io("making a temporary folder", path, source))?;
+            .map_err(|source| error::io_error("making a temporary folder", path, source))?;
         let connect = || -> TxResult<Connection> {
             let mut conn = connection::connect_in_memory()?;
             migrate::bring_up_to_date(&mut conn, path, STEPS, 0, connection::BUSY_TIMEOUT, &mut |_| ())?;
             Ok(conn)
         };
-        let conn = connect().map_err(|trouble| trouble.told("opening a store in memory", path))?;
+        let conn = connect().map_err(|error| error.into_store_error("opening a store in memory", path))?;
         Ok(Self {
             path: path.to_path_buf(),
             artifacts: ArtifactFolder::open(folder.path().join(connection::ARTIFACTS))?,
@@ -208,8 +208,8 @@ impl SqliteStore {
 
     /// Opens the record at `path` for reading; nothing is made or changed. Every write is refused.
     pub fn open_read_only(path: &Path) -> Result<Self> {
-        let told = |trouble: TxError| trouble.told("opening the record", path);
-        let found = std::fs::metadata(path).map_err(|source| error::told_io("opening", path, source))?;
+        let failure = |error: TxError| error.into_store_error("opening the record", path);
+        let found = std::fs::metadata(path).map_err(|source| error::io_error("opening", path, source))?;
         if found.is_dir() {
             return Err(connection::is_a_folder(path));
         }
@@ -219,9 +219,9 @@ impl SqliteStore {
             // In a folder that cannot be written, not even the files readers share can be made. If nobody has left
             // anything in the journal, the file is the whole record, and nobody can be changing it.
             Err(TxError::Database(_)) if !connection::has_journal(path) => {
-                (recognise(path, OpenMode::ReadUnchanging).map_err(told)?, OpenMode::ReadUnchanging)
+                (recognise(path, OpenMode::ReadUnchanging).map_err(failure)?, OpenMode::ReadUnchanging)
             }
-            Err(other) => return Err(told(other)),
+            Err(other) => return Err(failure(other)),
         };
         Ok(Self {
             path: path.to_path_buf(),
@@ -256,13 +256,13 @@ impl SqliteStore {
 
     /// Does `work` on a snapshot of the record.
     fn read<T>(&self, what: &'static str, work: impl FnOnce(&Connection) -> TxResult<T>) -> Result<T> {
-        let told = |trouble: TxError| trouble.told(what, &self.path);
+        let failure = |error: TxError| error.into_store_error(what, &self.path);
         if self.temporary.is_some() {
             let mut writer = self.writer()?;
-            return in_transaction(&mut writer.conn, TransactionBehavior::Deferred, work).map_err(told);
+            return in_transaction(&mut writer.conn, TransactionBehavior::Deferred, work).map_err(failure);
         }
-        let mut conn = self.reader().map_err(|error| told(error.into()))?;
-        let answer = in_transaction(&mut conn, TransactionBehavior::Deferred, work).map_err(told);
+        let mut conn = self.reader().map_err(|error| failure(error.into()))?;
+        let answer = in_transaction(&mut conn, TransactionBehavior::Deferred, work).map_err(failure);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if readers.len() < READERS_KEPT {
             readers.push(conn);
@@ -288,15 +288,15 @@ impl SqliteStore {
         write: Write,
         work: impl FnOnce(&Connection) -> TxResult<T>,
     ) -> Result<T> {
-        let told = |trouble: TxError| trouble.told(what, &self.path);
+        let failure = |error: TxError| error.into_store_error(what, &self.path);
         let mut writer = self.writer()?;
         let WriteConnection { conn, set_for } = &mut *writer;
         if *set_for != Some(write) {
             let set = conn.pragma_update(None, "synchronous", write.synchronous());
-            set.map_err(|error| told(error.into()))?;
+            set.map_err(|error| failure(error.into()))?;
             *set_for = Some(write);
         }
-        let answer = in_transaction(conn, TransactionBehavior::Immediate, work).map_err(told)?;
+        let answer = in_transaction(conn, TransactionBehavior::Immediate, work).map_err(failure)?;
         // The write is kept whatever comes of this; a journal that cannot be emptied now is emptied by a later write.
         let _ = empty_journal(conn, write.journal_pages());
         Ok(answer)

@@ -4,7 +4,7 @@ use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::chain::{LinePart, ended, place_of_root, place_on, selected, successor};
 use crate::sessions::session::{EndReason, Session};
-use crate::views::assembly::{gone_back_to, own_items, push, with_summary};
+use crate::views::assembly::{restored_view, own_items, push, with_summary};
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
 
@@ -52,7 +52,7 @@ impl MemoryState {
             let items = self.items_of(&session);
             (session, items)
         });
-        let view = gone_back_to(members);
+        let view = restored_view(members);
         let needed_tokens = self.tokens_of(owner, &view)?;
         if needed_tokens > limit_tokens {
             return Err(StoreError::DoesNotFit { needed_tokens, limit_tokens });

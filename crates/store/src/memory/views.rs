@@ -8,7 +8,7 @@ use crate::message::{AppendRange, NewMessage, StoredMessage, StoredRendition};
 use crate::sessions::chain::{LinePart, ended};
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
-use crate::views::assembly::{as_told, closed, grown, push};
+use crate::views::assembly::{visible_items, closed, grown, push};
 use crate::views::item::{ViewItem, ViewMessage};
 
 use super::state::MemoryState;
@@ -114,7 +114,7 @@ impl MemoryState {
 
     pub(super) fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>> {
         let session = self.find(owner, id)?;
-        Ok(as_told(self.items_of(session), session))
+        Ok(visible_items(self.items_of(session), session))
     }
 
     pub(super) fn view(

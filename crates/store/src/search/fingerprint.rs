@@ -1,13 +1,13 @@
-//! Clues: what texts are found by, and the two forms in which blocks of texts are known by theirs.
+//! Fingerprints: what texts are found by, and the two forms in which blocks of texts are known by theirs.
 //!
-//! A clue is a small number, a hash: of a word, of the beginning of one, of three characters that follow one another, of
-//! two words that do, of a name like that of a tool. A text that holds a word has the word's clue, one that holds a
-//! substring the clues of all its triples; whether it holds them is for the text to say. So clues need not be exact, and
-//! neither must they be kept for every text: some texts make a block, which has the clues of all of them.
+//! A fingerprint is a small number, a hash: of a word, of the beginning of one, of three characters that follow one another, of
+//! two words that do, of a name like that of a tool. A text that holds a word has the word's fingerprint, one that holds a
+//! substring the fingerprints of all its triples; whether it holds them is for the text to say. So fingerprints need not be exact, and
+//! neither must they be kept for every text: some texts make a block, which has the fingerprints of all of them.
 //!
-//! While a block may still grow it has a list of its clues (`list`), sorted, in which one is found by halving. Once a
-//! whole segment of blocks is complete, it is turned around (`slices`): every clue has the blocks that hold it, and a
-//! segment is cut into slices, so that a question reads a few hundred bytes of each segment for each of its clues.
+//! While a block may still grow it has a list of its fingerprints (`list`), sorted, in which one is found by halving. Once a
+//! whole segment of blocks is complete, it is turned around (`slices`): every fingerprint has the blocks that hold it, and a
+//! segment is cut into slices, so that a question reads a few hundred bytes of each segment for each of its fingerprints.
 //!
 //! Not for: which texts make a block, and where any of this is kept.
 
@@ -22,19 +22,19 @@ use crate::search::terms::{TextTerm, each_term, is_one_glyph};
 pub(crate) use list::{FingerprintList, encode_list};
 pub(crate) use slices::{BlockSet, MAX_BLOCKS, SLICES, holders_of, slice_of, slices, unfold_slice};
 
-/// Bits of a clue other than that of a pair. Many texts share such clues, so that a few more bits cost little; with these
-/// one of six thousand blocks is proposed for a clue that it does not hold.
+/// Bits of a fingerprint other than that of a pair. Many texts share such fingerprints, so that a few more bits cost little; with these
+/// one of six thousand blocks is proposed for a fingerprint that it does not hold.
 const FINGERPRINT_BITS: u32 = 22;
-/// Bits of the clue of a pair. Hardly two texts share one, and each bit costs one a pair. One block of two thousand is
+/// Bits of the fingerprint of a pair. Hardly two texts share one, and each bit costs one a pair. One block of two thousand is
 /// proposed for a pair that it does not hold.
 const PAIR_BITS: u32 = 18;
-/// Clues of pairs are numbered after all others.
+/// Fingerprints of pairs are numbered after all others.
 const FIRST_PAIR: u32 = 1 << FINGERPRINT_BITS;
-/// How many clues there are.
+/// How many fingerprints there are.
 const FINGERPRINTS: u32 = FIRST_PAIR + (1 << PAIR_BITS);
 
-/// What a clue other than that of a triple is made of. The same letters have different clues as different things. These
-/// numbers, and how clues are made of them, are part of the stored format.
+/// What a fingerprint other than that of a triple is made of. The same letters have different fingerprints as different things. These
+/// numbers, and how fingerprints are made of them, are part of the stored format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FingerprintKind {
     /// A whole term.
@@ -70,17 +70,17 @@ fn fingerprint_of_hash(hash: u64) -> u32 {
     (hash >> (u64::BITS - FINGERPRINT_BITS)) as u32
 }
 
-/// The clue of something.
-pub(crate) fn clue(of: FingerprintKind, bytes: &[u8]) -> u32 {
+/// The fingerprint of something.
+pub(crate) fn fingerprint(of: FingerprintKind, bytes: &[u8]) -> u32 {
     fingerprint_of_hash(hash(of, bytes))
 }
 
-/// The clue of two terms side by side, from their hashes.
+/// The fingerprint of two terms side by side, from their hashes.
 fn fingerprint_of_pair(first: u64, second: u64) -> u32 {
     FIRST_PAIR + (mix(first, second) >> (u64::BITS - PAIR_BITS)) as u32
 }
 
-/// Calls `each` with the clues of the triples of a folded text, in order, repeated ones too.
+/// Calls `each` with the fingerprints of the triples of a folded text, in order, repeated ones too.
 pub(crate) fn each_triple(folded: &str, mut each: impl FnMut(u32)) {
     const CHARACTER_BITS: u32 = 21;
     let mut window = 0_u64;
@@ -92,10 +92,10 @@ pub(crate) fn each_triple(folded: &str, mut each: impl FnMut(u32)) {
     }
 }
 
-/// Characters of beginnings that have clues, longest first.
+/// Characters of beginnings that have fingerprints, longest first.
 const BEGINNINGS: [usize; 2] = [6, 2];
 
-/// The beginnings of a term that have clues.
+/// The beginnings of a term that have fingerprints.
 fn beginnings(term: &str) -> impl Iterator<Item = &str> {
     BEGINNINGS.into_iter().filter_map(move |characters| {
         let (at, last) = term.char_indices().nth(characters - 1)?;
@@ -103,30 +103,30 @@ fn beginnings(term: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The clues by which a term is looked up: every text has them that holds the term. The first tells most.
+/// The fingerprints by which a term is looked up: every text has them that holds the term. The first tells most.
 fn lookup_fingerprints(wanted: &IndexTerm) -> Vec<u32> {
     let stem = match wanted {
-        IndexTerm::Whole(term) => return vec![clue(FingerprintKind::Term, term.as_bytes())],
+        IndexTerm::Whole(term) => return vec![fingerprint(FingerprintKind::Term, term.as_bytes())],
         IndexTerm::Pair(first, second) => {
             let hash_of = |term: &str| hash(FingerprintKind::Term, term.as_bytes());
             return vec![fingerprint_of_pair(hash_of(first), hash_of(second))];
         }
         IndexTerm::Beginning(stem) => stem,
     };
-    // One character has a clue where it stands for a word.
+    // One character has a fingerprint where it stands for a word.
     let beginning = beginnings(stem).next().or_else(|| is_one_glyph(stem).then_some(stem));
-    let mut clues: Vec<u32> = beginning
-        .map(|beginning| clue(FingerprintKind::Beginning, beginning.as_bytes()))
+    let mut fingerprints: Vec<u32> = beginning
+        .map(|beginning| fingerprint(FingerprintKind::Beginning, beginning.as_bytes()))
         .into_iter()
         .collect();
-    clues.extend(rarest_triples(stem));
-    clues
+    fingerprints.extend(rarest_triples(stem));
+    fingerprints
 }
 
-/// What every text has that holds one of these terms: of each of the sets of clues one.
+/// What every text has that holds one of these terms: of each of the sets of fingerprints one.
 pub(crate) fn fingerprints_of_any(terms: &[IndexTerm]) -> Vec<Vec<u32>> {
     if let [term] = terms {
-        return lookup_fingerprints(term).into_iter().map(|clue| vec![clue]).collect();
+        return lookup_fingerprints(term).into_iter().map(|fingerprint| vec![fingerprint]).collect();
     }
     // The first of each is enough; a term that has none may be anywhere.
     let first_of_each: Option<Vec<u32>> =
@@ -137,7 +137,7 @@ pub(crate) fn fingerprints_of_any(terms: &[IndexTerm]) -> Vec<Vec<u32>> {
 /// Triples that are looked up of one thing: these narrow it down enough, and each costs a slice to read.
 const MAX_TRIPLES: usize = 8;
 
-/// The clues of triples of a folded text by which to look it up: of a long one those that are rarest, by their look.
+/// The fingerprints of triples of a folded text by which to look it up: of a long one those that are rarest, by their look.
 pub(crate) fn rarest_triples(folded: &str) -> Vec<u32> {
     let starts: Vec<usize> = folded.char_indices().map(|(at, _)| at).chain([folded.len()]).collect();
     let mut triples: Vec<&str> =
@@ -146,9 +146,9 @@ pub(crate) fn rarest_triples(folded: &str) -> Vec<u32> {
     triples.dedup();
     triples.sort_by_key(|triple| triple.chars().map(commonness).sum::<u32>());
     triples.truncate(MAX_TRIPLES);
-    let mut clues = Vec::with_capacity(triples.len());
-    triples.into_iter().for_each(|triple| each_triple(triple, |clue| clues.push(clue)));
-    clues
+    let mut fingerprints = Vec::with_capacity(triples.len());
+    triples.into_iter().for_each(|triple| each_triple(triple, |fingerprint| fingerprints.push(fingerprint)));
+    fingerprints
 }
 
 /// How often a character is met, roughly, on a scale of doublings.
@@ -165,13 +165,13 @@ fn commonness(c: char) -> u32 {
     }
 }
 
-/// A set of clues that is filled, read out in order and used again.
+/// A set of fingerprints that is filled, read out in order and used again.
 pub(crate) struct FingerprintSet {
     /// As they came, some repeated.
-    clues: Vec<u32>,
+    fingerprints: Vec<u32>,
     /// Where they are put in order.
     scratch: Vec<u32>,
-    /// Clues that came of late, each at a place that follows from it: most that are repeated are passed over by these.
+    /// Fingerprints that came of late, each at a place that follows from it: most that are repeated are passed over by these.
     recent: Box<[u32; RECENT]>,
     folded: String,
 }
@@ -181,7 +181,7 @@ const RECENT: usize = 4096;
 impl Default for FingerprintSet {
     fn default() -> Self {
         Self {
-            clues: Vec::new(),
+            fingerprints: Vec::new(),
             scratch: Vec::new(),
             recent: Box::new([u32::MAX; RECENT]),
             folded: String::new(),
@@ -190,13 +190,13 @@ impl Default for FingerprintSet {
 }
 
 impl FingerprintSet {
-    /// Adds the clues of a text: of its triples, its terms and its pairs of terms. White space around it does not count:
+    /// Adds the fingerprints of a text: of its triples, its terms and its pairs of terms. White space around it does not count:
     /// no question has any.
     pub(crate) fn add_text(&mut self, text: &str) {
         let mut folded = std::mem::take(&mut self.folded);
         folded.clear();
         fold_text(text, &mut folded);
-        each_triple(folded.trim(), |clue| self.add(clue));
+        each_triple(folded.trim(), |fingerprint| self.add(fingerprint));
         self.folded = folded;
         let mut before = 0;
         each_term(text, |term| match term {
@@ -213,18 +213,18 @@ impl FingerprintSet {
             // In the text it is written with hyphens; whoever asks for it need not.
             TextTerm::Compound(compound) => {
                 self.add_word(compound);
-                each_triple(compound, |clue| self.add(clue));
+                each_triple(compound, |fingerprint| self.add(fingerprint));
             }
             TextTerm::Glyphs(glyphs) => {
                 self.add_term(glyphs);
             }
-            TextTerm::Glyph(glyph) => self.add(clue(FingerprintKind::Beginning, glyph.as_bytes())),
+            TextTerm::Glyph(glyph) => self.add(fingerprint(FingerprintKind::Beginning, glyph.as_bytes())),
         });
     }
 
     fn add_word(&mut self, word: &str) -> u64 {
         for beginning in beginnings(word) {
-            self.add(clue(FingerprintKind::Beginning, beginning.as_bytes()));
+            self.add(fingerprint(FingerprintKind::Beginning, beginning.as_bytes()));
         }
         self.add_term(word)
     }
@@ -235,54 +235,54 @@ impl FingerprintSet {
         hash
     }
 
-    /// Adds a clue.
-    pub(crate) fn add(&mut self, clue: u32) {
-        let recent = &mut self.recent[clue as usize % RECENT];
-        if *recent != clue {
-            *recent = clue;
-            self.clues.push(clue);
+    /// Adds a fingerprint.
+    pub(crate) fn add(&mut self, fingerprint: u32) {
+        let recent = &mut self.recent[fingerprint as usize % RECENT];
+        if *recent != fingerprint {
+            *recent = fingerprint;
+            self.fingerprints.push(fingerprint);
         }
     }
 
     /// Everything in it, in order, each once. It is empty afterwards.
     pub(crate) fn take(&mut self) -> Vec<u32> {
-        sort(&mut self.clues, &mut self.scratch);
-        self.clues.dedup();
-        let taken = self.clues.as_slice().to_vec();
-        self.clues.clear();
+        sort(&mut self.fingerprints, &mut self.scratch);
+        self.fingerprints.dedup();
+        let taken = self.fingerprints.as_slice().to_vec();
+        self.fingerprints.clear();
         self.recent.fill(u32::MAX);
         taken
     }
 }
 
-/// Puts clues in order. Comparing a block's many clues with one another would cost more than everything else about it.
-fn sort(clues: &mut Vec<u32>, scratch: &mut Vec<u32>) {
+/// Puts fingerprints in order. Comparing a block's many fingerprints with one another would cost more than everything else about it.
+fn sort(fingerprints: &mut Vec<u32>, scratch: &mut Vec<u32>) {
     const FEW: usize = 256;
     const DIGIT_BITS: u32 = 12;
     const DIGITS: usize = 1 << DIGIT_BITS;
     const { assert!(FINGERPRINTS <= 1 << (2 * DIGIT_BITS), "two digits tell clues apart") };
-    if clues.len() < FEW {
-        clues.sort_unstable();
+    if fingerprints.len() < FEW {
+        fingerprints.sort_unstable();
         return;
     }
     for shift in [0, DIGIT_BITS] {
-        let digit = |clue: u32| (clue >> shift) as usize % DIGITS;
+        let digit = |fingerprint: u32| (fingerprint >> shift) as usize % DIGITS;
         let mut starts = [0_u32; DIGITS];
-        for clue in clues.iter() {
-            starts[digit(*clue)] += 1;
+        for fingerprint in fingerprints.iter() {
+            starts[digit(*fingerprint)] += 1;
         }
         let mut before = 0;
         for start in &mut starts {
             before += std::mem::replace(start, before);
         }
         scratch.clear();
-        scratch.resize(clues.len(), 0);
-        for clue in clues.iter() {
-            let start = &mut starts[digit(*clue)];
-            scratch[*start as usize] = *clue;
+        scratch.resize(fingerprints.len(), 0);
+        for fingerprint in fingerprints.iter() {
+            let start = &mut starts[digit(*fingerprint)];
+            scratch[*start as usize] = *fingerprint;
             *start += 1;
         }
-        std::mem::swap(clues, scratch);
+        std::mem::swap(fingerprints, scratch);
     }
 }
 

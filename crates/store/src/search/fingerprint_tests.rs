@@ -1,4 +1,4 @@
-//! Tests of clues and of the two forms of blocks.
+//! Tests of fingerprints and of the two forms of blocks.
 
 use proptest::prelude::*;
 
@@ -14,13 +14,13 @@ fn triples_of(text: &str) -> Vec<u32> {
     let mut folded = String::new();
     fold_text(text, &mut folded);
     let mut triples = Vec::new();
-    each_triple(folded.trim(), |clue| triples.push(clue));
+    each_triple(folded.trim(), |fingerprint| triples.push(fingerprint));
     triples
 }
 
 fn has_all(text: &str, wanted: &[u32]) -> bool {
-    let clues = clues_of(text);
-    wanted.iter().all(|clue| clues.binary_search(clue).is_ok())
+    let fingerprints = clues_of(text);
+    wanted.iter().all(|fingerprint| fingerprints.binary_search(fingerprint).is_ok())
 }
 
 fn looked_up(term: &str, as_prefix: bool) -> Vec<u32> {
@@ -55,8 +55,8 @@ fn words_are_looked_up_by_what_every_text_has_that_holds_them() {
         ("库", true),
         ("据", true),
     ] {
-        let clues = looked_up(term, as_prefix);
-        assert!(!clues.is_empty() && has_all(text, &clues), "{term} {as_prefix}");
+        let fingerprints = looked_up(term, as_prefix);
+        assert!(!fingerprints.is_empty() && has_all(text, &fingerprints), "{term} {as_prefix}");
     }
     for (term, as_prefix) in
         [("end", false), ("retri", false), ("据", false), ("en", true), ("retrie", false)]
@@ -80,7 +80,7 @@ fn a_set_can_be_filled_again() {
     set.add_text("something");
     assert!(set.take().is_sorted());
     assert!(set.take().is_empty());
-    [7, FINGERPRINTS - 1, 0, 7].into_iter().for_each(|clue| set.add(clue));
+    [7, FINGERPRINTS - 1, 0, 7].into_iter().for_each(|fingerprint| set.add(fingerprint));
     assert_eq!(set.take(), [0, 7, FINGERPRINTS - 1]);
 }
 
@@ -102,8 +102,8 @@ fn words_side_by_side_are_known_as_pairs() {
 #[test]
 fn one_of_several_terms_is_looked_up_by_a_clue_of_each() {
     let whole = |term: &str| IndexTerm::Whole(term.to_owned());
-    let [clues] = fingerprints_of_any(&[whole("one"), whole("two")]).try_into().unwrap();
-    assert_eq!(clues, [looked_up("one", false), looked_up("two", false)].concat());
+    let [fingerprints] = fingerprints_of_any(&[whole("one"), whole("two")]).try_into().unwrap();
+    assert_eq!(fingerprints, [looked_up("one", false), looked_up("two", false)].concat());
     let anything = IndexTerm::Beginning("m".to_owned());
     assert!(fingerprints_of_any(&[whole("one"), anything]).is_empty(), "then anything will do");
     assert_eq!(
@@ -126,11 +126,11 @@ proptest! {
     }
 
     #[test]
-    fn clues_are_taken_in_order_and_once(mut clues in prop::collection::vec(0..FINGERPRINTS, 0..2_000)) {
+    fn clues_are_taken_in_order_and_once(mut fingerprints in prop::collection::vec(0..FINGERPRINTS, 0..2_000)) {
         let mut set = FingerprintSet::default();
-        clues.iter().chain(&clues).for_each(|clue| set.add(*clue));
-        clues.sort_unstable();
-        clues.dedup();
-        prop_assert_eq!(set.take(), clues);
+        fingerprints.iter().chain(&fingerprints).for_each(|fingerprint| set.add(*fingerprint));
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        prop_assert_eq!(set.take(), fingerprints);
     }
 }

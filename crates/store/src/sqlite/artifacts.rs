@@ -118,7 +118,7 @@ pub(super) fn keep(
 }
 
 /// An artifact that a session of this owner refers to, by its name or the beginning of it.
-pub(super) fn known(conn: &Connection, owner: &Owner, id: &ArtifactId) -> TxResult<Artifact> {
+pub(super) fn require(conn: &Connection, owner: &Owner, id: &ArtifactId) -> TxResult<Artifact> {
     // Names are lower-case hexadecimal digits: what is not one begins none, and the next text after all that begin
     // with a prefix is the prefix with a character behind every digit.
     let prefix = id.as_str().trim().to_ascii_lowercase();

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::ids::Millis;
 
 use super::connection::{self, ARTIFACTS, OpenMode, make_private_file};
-use super::error::{TxError, TxResult, told_io};
+use super::error::{TxError, TxResult, io_error};
 use super::progress::StoreProgress;
 use super::{SqliteStore, artifacts};
 
@@ -111,7 +111,7 @@ impl SqliteStore {
                 problems: copied.problems,
             })
         };
-        work().map_err(|trouble| trouble.told("backing up the record", self.path()))
+        work().map_err(|error| error.into_store_error("backing up the record", self.path()))
     }
 }
 
@@ -140,24 +140,24 @@ pub(super) fn back_up_files(
         }
         finish(archive, to, &entries, now_ms, progress)
     };
-    work().map_err(|trouble| trouble.told("backing up the record", database))
+    work().map_err(|error| error.into_store_error("backing up the record", database))
 }
 
 /// The archive to be, and a folder for the copy of the database, both where the backup will be.
 fn begin(to: &Path) -> TxResult<(tempfile::NamedTempFile, tempfile::TempDir)> {
-    let told = |source| TxError::from(told_io("writing the backup", to, source));
+    let failure = |source| TxError::from(io_error("writing the backup", to, source));
     if fs::symlink_metadata(to).is_ok() {
-        return Err(told(io::ErrorKind::AlreadyExists.into()));
+        return Err(failure(io::ErrorKind::AlreadyExists.into()));
     }
     let folder =
         to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".throughline-backup-");
     // Files of this kind are private to begin with; folders are made so.
-    let archive = builder.tempfile_in(folder).map_err(told)?;
+    let archive = builder.tempfile_in(folder).map_err(failure)?;
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    let copy = builder.tempdir_in(folder).map_err(told)?;
+    let copy = builder.tempdir_in(folder).map_err(failure)?;
     Ok((archive, copy))
 }
 
@@ -178,7 +178,7 @@ fn copy_database(
     // A transaction holds the moment: without one the copy would begin anew whenever somebody writes.
     let moment = source.unchecked_transaction()?;
     moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-    make_private_file(to).map_err(|source| TxError::from(told_io("writing the backup", to, source)))?;
+    make_private_file(to).map_err(|source| TxError::from(io_error("writing the backup", to, source)))?;
     let mut copy = connection::connect(to, OpenMode::Write, connection::BUSY_TIMEOUT)?;
     {
         let backup = Backup::new(&moment, &mut copy)?;
@@ -259,7 +259,7 @@ struct ArchiveEntry {
 
 impl ArchiveEntry {
     fn of_file(name: String, path: &Path) -> TxResult<Self> {
-        let found = fs::metadata(path).map_err(|source| TxError::from(told_io("reading", path, source)))?;
+        let found = fs::metadata(path).map_err(|source| TxError::from(io_error("reading", path, source)))?;
         Ok(Self { name, path: path.to_path_buf(), size: found.len() })
     }
 }
@@ -272,15 +272,15 @@ fn finish(
     now_ms: Millis,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<u64> {
-    let told = |source| TxError::from(told_io("writing the backup", to, source));
+    let failure = |source| TxError::from(io_error("writing the backup", to, source));
     let note = note(now_ms);
-    let hashes = pack(archive.as_file(), entries, &note, now_ms, progress).map_err(told)?;
-    archive.as_file().sync_all().map_err(told)?;
-    verify(archive.path(), entries, &hashes, progress).map_err(told)?;
-    let bytes = archive.as_file().metadata().map_err(told)?.len();
-    archive.persist_noclobber(to).map_err(|failed| told(failed.error))?;
+    let hashes = pack(archive.as_file(), entries, &note, now_ms, progress).map_err(failure)?;
+    archive.as_file().sync_all().map_err(failure)?;
+    verify(archive.path(), entries, &hashes, progress).map_err(failure)?;
+    let bytes = archive.as_file().metadata().map_err(failure)?.len();
+    archive.persist_noclobber(to).map_err(|failed| failure(failed.error))?;
     if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        connection::sync_folder(folder).map_err(told)?;
+        connection::sync_folder(folder).map_err(failure)?;
     }
     Ok(bytes)
 }

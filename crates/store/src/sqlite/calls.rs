@@ -14,7 +14,7 @@ use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::session::Session;
 
 use super::error::{TxError, TxResult};
-use super::rows::{count, int, known_session, names, write_progress};
+use super::rows::{count, int, require_session, names, write_progress};
 use super::sessions::SessionIds;
 
 const COMPRESSION_LEVEL: i32 = 3;
@@ -86,7 +86,7 @@ fn content_bytes(compressed: &[u8]) -> usize {
 }
 
 pub(super) fn record(conn: &Connection, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> TxResult<u64> {
-    let mut session = known_session(conn, owner, id)?;
+    let mut session = require_session(conn, owner, id)?;
     let mut added = 0;
     for call in calls {
         if !insert(conn, &session, &call)? {
@@ -169,7 +169,7 @@ pub(super) fn by_key(conn: &Connection, owner: &Owner, key: &str) -> TxResult<Op
 }
 
 pub(super) fn of_chain(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<StoredCall>> {
-    let chain = known_session(conn, owner, id)?.chain;
+    let chain = require_session(conn, owner, id)?.chain;
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         call_columns!(),
@@ -274,7 +274,7 @@ pub(super) fn usage(
     );
     let mut values = vec![Value::from(owner.as_str().to_owned())];
     if let Some(id) = &filter.chain_of {
-        values.push(Value::from(int(known_session(conn, owner, id)?.chain)));
+        values.push(Value::from(int(require_session(conn, owner, id)?.chain)));
         sql.push_str(&format!(" AND chain = ?{}", values.len()));
     }
     for (bound, comparison) in [(filter.since_ms, ">="), (filter.until_ms, "<")] {

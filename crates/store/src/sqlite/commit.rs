@@ -7,12 +7,12 @@ use crate::error::StoreError;
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::chain::{self, LinePart, ended, place_on, selected, successor};
 use crate::sessions::session::{EndReason, Session};
-use crate::views::assembly::{gone_back_to, own_items, push, settled, with_summary};
+use crate::views::assembly::{restored_view, own_items, push, settled, with_summary};
 use crate::views::item::ViewItem;
 use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
 
 use super::error::{TxError, TxResult};
-use super::rows::{count, find_session, from_json_text, int, json_text, known_session, members_of, tip_of};
+use super::rows::{count, find_session, from_json_text, int, json_text, require_session, members_of, tip_of};
 use super::sessions::{self, SessionIds, line_of};
 use super::views;
 
@@ -31,7 +31,7 @@ pub(super) fn continue_session(
     continuation: Continuation,
 ) -> TxResult<Session> {
     let Continuation { from, id, reason, at_ms, made_at_seq, summary, view } = continuation;
-    let from = known_session(conn, owner, &from)?;
+    let from = require_session(conn, owner, &from)?;
     require_open(conn, &from)?;
     if !(from.first_seq..=from.next_seq).contains(&made_at_seq) {
         return Err(StoreError::UnknownMessage { session: from.id, seq: made_at_seq }.into());
@@ -97,7 +97,7 @@ pub(super) fn select_view(
     at_ms: Millis,
     limit_tokens: u64,
 ) -> TxResult<Session> {
-    let members = members_of(conn, known_session(conn, owner, id)?.chain)?;
+    let members = members_of(conn, require_session(conn, owner, id)?.chain)?;
     let target = selected(&members, selection)?;
     let (Some(tip), Some(from_target)) = (members.last(), members.get(target..)) else {
         return Err(StoreError::UnknownSession { reference: id.to_string() }.into());
@@ -107,7 +107,7 @@ pub(super) fn select_view(
     for member in from_target {
         views.push((member.clone(), views::items_of(conn, member)?));
     }
-    let view = gone_back_to(views);
+    let view = restored_view(views);
     let needed_tokens = views::tokens_of(conn, &view)?;
     if needed_tokens > limit_tokens {
         return Err(StoreError::DoesNotFit { needed_tokens, limit_tokens }.into());
@@ -186,7 +186,7 @@ pub(super) fn summary_of(conn: &Connection, owner: &Owner, id: SummaryId) -> TxR
 }
 
 pub(super) fn summaries_of(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<Summary>> {
-    let chain = known_session(conn, owner, id)?.chain;
+    let chain = require_session(conn, owner, id)?.chain;
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         summary_columns!(),

@@ -17,7 +17,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Result, StoreError};
 
-use super::error::{TxError, TxResult, told_io};
+use super::error::{TxError, TxResult, io_error};
 
 /// Marks a database as ours: "Thru".
 pub(super) const APPLICATION_ID: i64 = 0x5468_7275;
@@ -114,14 +114,14 @@ pub(super) fn is_in_use(path: &Path) -> bool {
 
 /// Opens a database of another program, for reading.
 pub(crate) fn open_foreign(path: &Path) -> Result<Connection> {
-    let told = |error: rusqlite::Error| TxError::from(error).told("opening another program's database", path);
-    fs::metadata(path).map_err(|source| told_io("opening", path, source))?;
-    let conn = connect(path, OpenMode::Read, BUSY_TIMEOUT).map_err(told)?;
+    let failure = |error: rusqlite::Error| TxError::from(error).into_store_error("opening another program's database", path);
+    fs::metadata(path).map_err(|source| io_error("opening", path, source))?;
+    let conn = connect(path, OpenMode::Read, BUSY_TIMEOUT).map_err(failure)?;
     match conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
         Ok(_) => Ok(conn),
         // Its folder cannot be written, and nobody writes it: read the file as it stands.
-        Err(_) if !has_journal(path) => connect(path, OpenMode::ReadUnchanging, BUSY_TIMEOUT).map_err(told),
-        Err(error) => Err(told(error)),
+        Err(_) if !has_journal(path) => connect(path, OpenMode::ReadUnchanging, BUSY_TIMEOUT).map_err(failure),
+        Err(error) => Err(failure(error)),
     }
 }
 
@@ -167,7 +167,7 @@ pub(super) fn has_journal(path: &Path) -> bool {
 /// Makes the file if it is not there, with its folders, for its owner only; keeps others out of what is there. StoredCall it
 /// while [`opening`].
 pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
-    let told = |source| told_io("making the record", path, source);
+    let failure = |source| io_error("making the record", path, source);
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => return Err(is_a_folder(path)),
         Ok(found) if found.len() == 0 && stays_emptied(path, artifacts) => {
@@ -177,11 +177,11 @@ pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
             });
         }
         Ok(_) => {}
-        Err(missing) if missing.kind() == ErrorKind::NotFound => make_file(path).map_err(told)?,
-        Err(other) => return Err(told(other)),
+        Err(missing) if missing.kind() == ErrorKind::NotFound => make_file(path).map_err(failure)?,
+        Err(other) => return Err(failure(other)),
     }
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        keep_others_out(&beside(path, suffix)).map_err(told)?;
+        keep_others_out(&beside(path, suffix)).map_err(failure)?;
     }
     Ok(())
 }

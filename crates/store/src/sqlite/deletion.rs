@@ -13,7 +13,7 @@ use crate::store::Dependants;
 use super::artifacts::{self, ReleaseReport};
 use super::error::TxResult;
 use super::indexing::read_again;
-use super::rows::{int, known_session};
+use super::rows::{int, require_session};
 
 /// What a deletion took away.
 pub(super) struct DeletionReport {
@@ -33,7 +33,7 @@ pub(super) fn delete(
     id: &SessionId,
     dependants: Dependants,
 ) -> TxResult<DeletionReport> {
-    let session = known_session(conn, owner, id)?;
+    let session = require_session(conn, owner, id)?;
     let chain = chain_of(conn, int(session.chain))?;
     let all = with_dependants(conn, &chain)?;
     if dependants == Dependants::Refuse && all.len() > chain.len() {

@@ -87,11 +87,11 @@ pub fn diagnose(
         FileState::Nothing(finding) => diagnosis.findings.push(finding),
         FileState::Record(conn) => {
             diagnosis.findings.extend(open_to_others);
-            let told = |trouble: TxError| trouble.told("looking the record over", path);
+            let failure = |error: TxError| error.into_store_error("looking the record over", path);
             // One moment for all checks. It is let go, not committed: a damaged database may refuse to commit nothing.
-            let moment = conn.unchecked_transaction().map_err(|error| told(error.into()))?;
+            let moment = conn.unchecked_transaction().map_err(|error| failure(error.into()))?;
             let place = CheckedStore { conn: &moment, folder: &folder, listing };
-            examine(&place, examination, &mut diagnosis, progress).map_err(told)?;
+            examine(&place, examination, &mut diagnosis, progress).map_err(failure)?;
         }
     }
     diagnosis.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
@@ -136,7 +136,7 @@ fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<FileSta
             true => RecordProblem::Damage { problems: vec!["there is nothing in the database".to_owned()] },
             false => RecordProblem::NoRecord { path: path.to_path_buf() },
         })),
-        Err(trouble) => unrecognised(path, trouble).map(FileState::Nothing),
+        Err(error) => unrecognised(path, error).map(FileState::Nothing),
     }
 }
 
@@ -155,12 +155,12 @@ fn open_for_reading(path: &Path, known: i64) -> TxResult<(Connection, DatabaseKi
 }
 
 /// Why a file could not be recognised, as a finding; an error where that says nothing about the file.
-fn unrecognised(path: &Path, trouble: TxError) -> Result<RecordProblem> {
-    let code = match &trouble {
+fn unrecognised(path: &Path, error: TxError) -> Result<RecordProblem> {
+    let code = match &error {
         TxError::Database(error) => error.sqlite_error_code(),
         TxError::Refused(_) => None,
     };
-    match trouble.told("opening the record", path) {
+    match error.into_store_error("opening the record", path) {
         StoreError::NotOurs { path, problem } if code == Some(ErrorCode::NotADatabase) => {
             Ok(RecordProblem::NotADatabase { path, problem })
         }
@@ -201,7 +201,7 @@ fn examine(
     let mut add = |found: TxResult<Vec<RecordProblem>>| -> TxResult<()> {
         match found {
             Ok(findings) => diagnosis.findings.extend(findings),
-            Err(trouble) => damage.push(damage_of(trouble)?),
+            Err(error) => damage.push(damage_of(error)?),
         }
         Ok(())
     };
@@ -222,9 +222,9 @@ fn examine(
 }
 
 /// What kept a check from being carried out, if that is damage; an error if it is something else.
-fn damage_of(trouble: TxError) -> TxResult<String> {
+fn damage_of(error: TxError) -> TxResult<String> {
     let path = Path::new("");
-    match trouble.told("looking the record over", path) {
+    match error.into_store_error("looking the record over", path) {
         StoreError::Damaged { problem, .. } => Ok(problem),
         // A table that is gone, a statement that no longer fits: the schema itself is damaged.
         StoreError::Database { source, .. } => Ok(source.to_string()),

@@ -35,19 +35,19 @@ impl TxError {
     }
 
     /// In the words of the record: what was tried with the database at `path`.
-    pub(super) fn told(self, what: &'static str, path: &Path) -> StoreError {
+    pub(super) fn into_store_error(self, what: &'static str, path: &Path) -> StoreError {
         match self {
             // Readers of rows do not know which file they read.
             Self::Refused(StoreError::Damaged { path: unknown, problem }) if !unknown.is_absolute() => {
                 StoreError::Damaged { path: path.to_path_buf(), problem }
             }
             Self::Refused(refusal) => refusal,
-            Self::Database(error) => told(error, what, path),
+            Self::Database(error) => store_error(error, what, path),
         }
     }
 }
 
-fn told(error: rusqlite::Error, what: &'static str, path: &Path) -> StoreError {
+fn store_error(error: rusqlite::Error, what: &'static str, path: &Path) -> StoreError {
     let path = path.to_path_buf();
     let problem = error.to_string();
     match error {
@@ -81,7 +81,7 @@ fn is_short_read(extended_code: i32) -> bool {
 }
 
 /// The words for a file or folder that could not be made or changed.
-pub(super) fn told_io(what: &'static str, path: &Path, source: std::io::Error) -> StoreError {
+pub(super) fn io_error(what: &'static str, path: &Path, source: std::io::Error) -> StoreError {
     use std::io::ErrorKind;
     let path = path.to_path_buf();
     match source.kind() {

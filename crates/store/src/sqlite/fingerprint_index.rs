@@ -1,11 +1,11 @@
-//! The index of the record: which blocks of rows hold which clues. It is written with the rows, in their transaction.
+//! The index of the record: which blocks of rows hold which fingerprints. It is written with the rows, in their transaction.
 //!
 //! Two messages make a block, and a piece of an artifact, which is longer than many messages, is one by itself; blocks
 //! make segments. Which block a row belongs to follows from its number, and numbers are given out in order: only the last
 //! segment of messages and the last of pieces grow, all others are sealed (see `crate::search::fingerprint` for the two forms). A row
 //! that comes late, or goes, has its segment opened and sealed again.
 //!
-//! A block's clues are exactly those of the rows it covers. Not for: what clues a row has.
+//! A block's fingerprints are exactly those of the rows it covers. Not for: what fingerprints a row has.
 
 mod lookup;
 
@@ -147,7 +147,7 @@ pub(super) struct FingerprintWriter {
 }
 
 impl FingerprintWriter {
-    /// Adds a row with its clues. Rows are best added in their order.
+    /// Adds a row with its fingerprints. Rows are best added in their order.
     pub(super) fn add(
         &mut self,
         conn: &Connection,
@@ -180,16 +180,16 @@ impl FingerprintWriter {
         if let Some(row) = known.next()? {
             covered |= row.get::<_, i64>(0)?;
             if let Some(list) = FingerprintList::new(row.get_ref(1)?.as_blob()?) {
-                list.iter().for_each(|clue| self.set.add(clue));
+                list.iter().for_each(|fingerprint| self.set.add(fingerprint));
             }
         }
         write_open(conn, key, covered, &self.set.take())
     }
 }
 
-fn write_open(conn: &Connection, key: i64, covered: i64, clues: &[u32]) -> rusqlite::Result<()> {
+fn write_open(conn: &Connection, key: i64, covered: i64, fingerprints: &[u32]) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT OR REPLACE INTO clues_open (block, covered, clues) VALUES (?1, ?2, ?3)")?
-        .execute(params![key, covered, encode_list(clues)])?;
+        .execute(params![key, covered, encode_list(fingerprints)])?;
     Ok(())
 }
 
@@ -225,7 +225,7 @@ fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
 pub(super) struct IndexBlock {
     /// Rows it covers, a bit each.
     covered: i64,
-    clues: Vec<u32>,
+    fingerprints: Vec<u32>,
 }
 
 impl IndexBlock {
@@ -252,10 +252,10 @@ pub(super) fn read(conn: &Connection, segment: IndexSegment) -> rusqlite::Result
         let place = (row.get::<_, i64>(0)? - keys.start) as usize;
         let block = blocks.entry(place).or_default();
         block.covered |= row.get::<_, i64>(1)?;
-        block.clues.extend(list.iter());
-        if !block.clues.is_sorted() {
-            block.clues.sort_unstable();
-            block.clues.dedup();
+        block.fingerprints.extend(list.iter());
+        if !block.fingerprints.is_sorted() {
+            block.fingerprints.sort_unstable();
+            block.fingerprints.dedup();
         }
     }
     Ok(Some(blocks))
@@ -281,17 +281,17 @@ fn read_sealed(
             }
             continue;
         }
-        let add = |block: usize, clue| {
-            if let Some(clues) = held.get_mut(block) {
-                clues.push(clue);
+        let add = |block: usize, fingerprint| {
+            if let Some(fingerprints) = held.get_mut(block) {
+                fingerprints.push(fingerprint);
             }
         };
         if unfold_slice(slice as usize, entries, segment.blocks(), add).is_none() {
             return Ok(None);
         }
     }
-    for (place, clues) in held.into_iter().enumerate().filter(|(_, clues)| !clues.is_empty()) {
-        blocks.entry(place).or_default().clues = clues;
+    for (place, fingerprints) in held.into_iter().enumerate().filter(|(_, fingerprints)| !fingerprints.is_empty()) {
+        blocks.entry(place).or_default().fingerprints = fingerprints;
     }
     Ok(Some(()))
 }
@@ -319,16 +319,16 @@ pub(super) fn replace(
         .execute([block_keys.start, block_keys.end])?;
     if segment >= growing(conn, segment.family())? {
         return blocks.iter().try_for_each(|(place, block)| {
-            write_open(conn, block_keys.start + *place as i64, block.covered, &block.clues)
+            write_open(conn, block_keys.start + *place as i64, block.covered, &block.fingerprints)
         });
     }
     if blocks.is_empty() {
         return Ok(());
     }
     let mut insert = conn.prepare_cached("INSERT INTO clues_sealed (slice, entries) VALUES (?1, ?2)")?;
-    let clues: Vec<(usize, &[u32])> =
-        blocks.iter().map(|(place, block)| (*place, block.clues.as_slice())).collect();
-    for (key, entries) in (slice_keys.start..).zip(slices(&clues, segment.blocks())) {
+    let fingerprints: Vec<(usize, &[u32])> =
+        blocks.iter().map(|(place, block)| (*place, block.fingerprints.as_slice())).collect();
+    for (key, entries) in (slice_keys.start..).zip(slices(&fingerprints, segment.blocks())) {
         if !entries.is_empty() {
             insert.execute(params![key, entries])?;
         }
@@ -347,7 +347,7 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// What came of reading a row for its clues.
+/// What came of reading a row for its fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowState {
     /// There is no such row.
@@ -358,7 +358,7 @@ pub(super) enum RowState {
     Read,
 }
 
-/// Adds the clues of a row to a set.
+/// Adds the fingerprints of a row to a set.
 pub(super) type ReadRow<'a> = dyn Fn(i64, &mut FingerprintSet) -> rusqlite::Result<RowState> + 'a;
 
 /// Makes blocks out of what rows say.
@@ -386,14 +386,14 @@ impl<'a> BlockBuilder<'a> {
             match (self.read_row)(row, &mut self.set)? {
                 RowState::Gone => continue,
                 RowState::Unreadable => {
-                    known.iter().flat_map(|block| &block.clues).for_each(|clue| self.set.add(*clue));
+                    known.iter().flat_map(|block| &block.fingerprints).for_each(|fingerprint| self.set.add(*fingerprint));
                 }
                 RowState::Read => {}
             }
             covered |= place_of(row).1;
         }
-        let clues = self.set.take();
-        Ok((covered != 0).then_some(IndexBlock { covered, clues }))
+        let fingerprints = self.set.take();
+        Ok((covered != 0).then_some(IndexBlock { covered, fingerprints }))
     }
 }
 

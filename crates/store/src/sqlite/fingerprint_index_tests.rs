@@ -164,8 +164,8 @@ fn rows_that_come_late_are_taken_into_their_segments() {
         for row in &rows {
             let mut set = FingerprintSet::default();
             assert_eq!(add_fingerprints(conn, &folder, *row, &mut set)?, RowState::Read);
-            let clues = set.take();
-            writer.add(conn, *row, |set| clues.iter().for_each(|clue| set.add(*clue)))?;
+            let fingerprints = set.take();
+            writer.add(conn, *row, |set| fingerprints.iter().for_each(|fingerprint| set.add(*fingerprint)))?;
         }
         writer.finish(conn)
     });

@@ -1,4 +1,4 @@
-//! What the rows of the record are found by: the clues of their texts, and of where they belong.
+//! What the rows of the record are found by: the fingerprints of their texts, and of where they belong.
 //!
 //! The index holds no text: what it proposes is verified against the row it names. A row's number is the message's id;
 //! pieces of artifacts have numbers of their own, from [`ARTIFACT_ROWS`] up. Beside its text, a message is found by its
@@ -11,7 +11,7 @@ use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
 use crate::artifacts::folder::ArtifactFolder;
 use crate::artifacts::pieces::pieces;
 use crate::error::Result;
-use crate::search::fingerprint::{FingerprintKind, FingerprintSet, clue};
+use crate::search::fingerprint::{FingerprintKind, FingerprintSet, fingerprint};
 use crate::search::searchable::searchable_text;
 
 use super::error::TxResult;
@@ -33,24 +33,24 @@ pub(super) struct Belonging<'a> {
     pub(super) tools: &'a [String],
 }
 
-/// The clue of an owner.
+/// The fingerprint of an owner.
 pub(super) fn owner_clue(owner: &str) -> u32 {
-    clue(FingerprintKind::Owner, owner.as_bytes())
+    fingerprint(FingerprintKind::Owner, owner.as_bytes())
 }
 
-/// The clue of a chain.
+/// The fingerprint of a chain.
 pub(super) fn chain_clue(chain: u64) -> u32 {
-    clue(FingerprintKind::Chain, &chain.to_le_bytes())
+    fingerprint(FingerprintKind::Chain, &chain.to_le_bytes())
 }
 
-/// The clue of a role.
+/// The fingerprint of a role.
 pub(super) fn role_clue(role: Role) -> u32 {
-    clue(FingerprintKind::Role, role.name().as_bytes())
+    fingerprint(FingerprintKind::Role, role.name().as_bytes())
 }
 
-/// The clue of a tool, whose case makes no difference.
+/// The fingerprint of a tool, whose case makes no difference.
 pub(super) fn tool_clue(tool: &str) -> u32 {
-    clue(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
+    fingerprint(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
 }
 
 impl Belonging<'_> {
@@ -65,14 +65,14 @@ impl Belonging<'_> {
 /// Indexes the rows that one transaction writes.
 pub(super) struct Indexing<'c> {
     conn: &'c Connection,
-    clues: FingerprintWriter,
+    fingerprints: FingerprintWriter,
     text: String,
 }
 
 impl<'c> Indexing<'c> {
     /// Begins with nothing.
     pub(super) fn new(conn: &'c Connection) -> Self {
-        Self { conn, clues: FingerprintWriter::default(), text: String::new() }
+        Self { conn, fingerprints: FingerprintWriter::default(), text: String::new() }
     }
 
     /// Indexes a message whose row was written.
@@ -84,7 +84,7 @@ impl<'c> Indexing<'c> {
     ) -> rusqlite::Result<()> {
         self.text.clear();
         searchable_text(message, &mut self.text);
-        self.clues.add(self.conn, id, |set| {
+        self.fingerprints.add(self.conn, id, |set| {
             belonging.add_to(set);
             set.add_text(&self.text);
         })
@@ -100,14 +100,14 @@ impl<'c> Indexing<'c> {
         for (row, piece) in (first..).zip(pieces) {
             let bytes = piece.text.len();
             add_piece.execute(params![row, artifact, piece.first_byte, bytes, piece.first_line])?;
-            self.clues.add(self.conn, row, |set| set.add_text(piece.text))?;
+            self.fingerprints.add(self.conn, row, |set| set.add_text(piece.text))?;
         }
         Ok(())
     }
 
     /// Completes the index. Without this the last rows cannot be found.
     pub(super) fn finish(self) -> rusqlite::Result<()> {
-        self.clues.finish(self.conn)
+        self.fingerprints.finish(self.conn)
     }
 }
 
@@ -183,7 +183,7 @@ pub(super) fn make_anew(
     Ok(())
 }
 
-/// Adds the clues of a row to a set.
+/// Adds the fingerprints of a row to a set.
 pub(super) fn add_fingerprints(
     conn: &Connection,
     artifacts: &ArtifactFolder,

@@ -18,7 +18,7 @@ use super::error::TxResult;
 use super::indexing::{Belonging, Indexing, take_numbers};
 use super::message_codec::{self, PackedBody};
 use super::rows::{
-    MACHINE_WRITTEN, RESULTS_ONLY, count, int, known_session, members_of, names_text, role_code,
+    MACHINE_WRITTEN, RESULTS_ONLY, count, int, require_session, members_of, names_text, role_code,
     write_progress,
 };
 use super::sessions::line_of;
@@ -43,7 +43,7 @@ fn append_all(
     id: &SessionId,
     messages: Vec<NewMessage>,
 ) -> TxResult<(AppendRange, Option<LastMessage>)> {
-    let mut session = known_session(conn, owner, id)?;
+    let mut session = require_session(conn, owner, id)?;
     require_open(conn, &session)?;
     let first_seq = session.next_seq;
     if messages.is_empty() {
@@ -183,7 +183,7 @@ pub(super) fn of_session(
     owner: &Owner,
     id: &SessionId,
 ) -> TxResult<Vec<StoredMessage>> {
-    let session = known_session(conn, owner, id)?;
+    let session = require_session(conn, owner, id)?;
     let mut messages = Vec::new();
     views::run(conn, folder, int(session.ordinal), &session.id, 0..i64::MAX, |message| {
         messages.push(message)
@@ -198,7 +198,7 @@ pub(super) fn of_run(
     owner: &Owner,
     run: &MessageRun,
 ) -> TxResult<Vec<StoredMessage>> {
-    let session = known_session(conn, owner, &run.session)?;
+    let session = require_session(conn, owner, &run.session)?;
     let mut messages = Vec::new();
     let places = int(run.first_seq)..int(run.end_seq);
     views::run(conn, folder, int(session.ordinal), &session.id, places, |message| messages.push(message))?;
@@ -212,7 +212,7 @@ pub(super) fn transcript(
     owner: &Owner,
     id: &SessionId,
 ) -> TxResult<Vec<StoredMessage>> {
-    let session = known_session(conn, owner, id)?;
+    let session = require_session(conn, owner, id)?;
     let mut messages = Vec::new();
     for stretch in line_of(conn, owner, LinePart::through(&session))?.iter().rev() {
         for member in members_of(conn, stretch.chain)? {

@@ -16,7 +16,7 @@ use super::connection::artifacts_beside;
 use super::connection::{
     APPLICATION_ID, DatabaseKind, OpenMode, beside, connect, identify, make_private_file,
 };
-use super::error::{TxError, TxResult, told_io};
+use super::error::{TxError, TxResult, io_error};
 use super::progress::StoreProgress;
 use super::{artifacts, fingerprint_index, indexing};
 
@@ -34,7 +34,7 @@ pub(super) struct MigrationContext<'a> {
 pub(super) type MigrationStep = fn(&mut MigrationContext<'_>) -> TxResult<()>;
 
 /// Every step there is, in order. What a released step leads to never changes again.
-pub(super) const STEPS: &[MigrationStep] = &[create, index_by_longer_clues];
+pub(super) const STEPS: &[MigrationStep] = &[create, index_by_longer_fingerprints];
 
 fn create(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     bench.conn.execute_batch(include_str!("schema.sql"))?;
@@ -46,7 +46,7 @@ fn create(bench: &mut MigrationContext<'_>) -> TxResult<()> {
 /// The second version finds words by longer hashes and by pairs of neighbours. Records of the first may have such an
 /// index with shorter hashes, or the two full-text tables that came before it; neither can be read any more, so the
 /// index and the pieces of artifacts are made anew from the texts.
-fn index_by_longer_clues(bench: &mut MigrationContext<'_>) -> TxResult<()> {
+fn index_by_longer_fingerprints(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     bench.conn.execute_batch(
         "DROP TABLE IF EXISTS words;
          DROP TABLE IF EXISTS grams;
@@ -139,7 +139,7 @@ fn back_up(path: &Path, version: i64, now_ms: Millis, patience: Duration) -> TxR
     let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let stamp = time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
     let backup = beside(path, &format!(".backup-v{version}-{stamp}"));
-    make_private_file(&backup).map_err(|source| told_io("making a backup", &backup, source))?;
+    make_private_file(&backup).map_err(|source| io_error("making a backup", &backup, source))?;
     let reader = connect(path, OpenMode::Read, patience)?;
     let Some(name) = backup.to_str() else {
         return Err(TxError::from(StoreError::Io {

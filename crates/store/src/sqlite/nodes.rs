@@ -9,7 +9,7 @@ use crate::views::summary::{NewSummary, Summary, SummaryId};
 
 use super::commit::{put_summary, require_open};
 use super::error::TxResult;
-use super::rows::{count, from_json_text, int, known_session};
+use super::rows::{count, from_json_text, int, require_session};
 use super::sessions::SessionIds;
 
 pub(super) fn put(
@@ -19,7 +19,7 @@ pub(super) fn put(
     node: NewNode,
     at_ms: Millis,
 ) -> TxResult<SummaryId> {
-    let session = known_session(conn, owner, id)?;
+    let session = require_session(conn, owner, id)?;
     require_open(conn, &session)?;
     let children: Vec<SummaryId> = node.node.children.iter().map(|child| child.id).collect();
     heads(conn, owner, &children)?;
@@ -79,7 +79,7 @@ pub(super) fn since(
     id: &SessionId,
     after: SummaryId,
 ) -> TxResult<Vec<NodeHead>> {
-    let chain = known_session(conn, owner, id)?.chain;
+    let chain = require_session(conn, owner, id)?.chain;
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         head_columns!(),

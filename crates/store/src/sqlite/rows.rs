@@ -112,7 +112,7 @@ pub(super) fn find_session(
 }
 
 /// A session of an owner by its whole id.
-pub(super) fn known_session(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Session> {
+pub(super) fn require_session(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Session> {
     let found = find_session(conn, owner, id)?;
     found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
 }

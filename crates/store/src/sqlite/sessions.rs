@@ -17,7 +17,7 @@ use crate::views::item::ViewItem;
 
 use super::error::{TxError, TxResult};
 use super::rows::{
-    CHAIN_COLUMN, count, find_session, int, known_session, members_of, session, session_at, session_columns,
+    CHAIN_COLUMN, count, find_session, int, require_session, members_of, session, session_at, session_columns,
     tip_of,
 };
 use super::views;
@@ -36,7 +36,7 @@ pub(super) fn open(conn: &Connection, new: NewSession, view: Option<Vec<ViewItem
         let view = settled(view, &[], None, |_| Ok::<_, TxError>(None))?;
         return add(conn, &new, place_of_root(), None, view);
     };
-    let parent = known_session(conn, &new.owner, &link.parent)?;
+    let parent = require_session(conn, &new.owner, &link.parent)?;
     let tip = tip_of(conn, parent.chain)?;
     let place = place_on(link, &parent, tip.as_ref().unwrap_or(&parent))?;
     let link = place.link.clone().unwrap_or_else(|| link.clone());
@@ -120,7 +120,7 @@ pub(super) fn add(
          tree = CASE tree WHEN 0 THEN ordinal ELSE tree END WHERE ordinal = ?1",
     )?
     .execute([ordinal])?;
-    let opened = known_session(conn, &new.owner, &new.id)?;
+    let opened = require_session(conn, &new.owner, &new.id)?;
     views::write_new(conn, &opened, view)?;
     Ok(opened)
 }
@@ -324,7 +324,7 @@ fn add_all_members(conn: &Connection, chains: &mut HashMap<u64, Vec<Session>>) -
 }
 
 pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<Session>> {
-    let one = known_session(conn, owner, id)?;
+    let one = require_session(conn, owner, id)?;
     let family = conn
         .prepare_cached(concat!(
             "SELECT ",
@@ -338,8 +338,8 @@ pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResu
 
 /// Has a conversation that hangs on nothing hang on another.
 pub(super) fn attach(conn: &Connection, owner: &Owner, id: &SessionId, link: &Link) -> TxResult<Session> {
-    let one = known_session(conn, owner, id)?;
-    let parent = known_session(conn, owner, &link.parent)?;
+    let one = require_session(conn, owner, id)?;
+    let parent = require_session(conn, owner, &link.parent)?;
     let root = session_at(conn, one.chain)?.unwrap_or_else(|| one.clone());
     let tree_of = |session: &Session| -> rusqlite::Result<i64> {
         conn.prepare_cached("SELECT tree FROM sessions WHERE ordinal = ?1")?
@@ -360,11 +360,11 @@ pub(super) fn attach(conn: &Connection, owner: &Owner, id: &SessionId, link: &Li
     conn.prepare_cached("UPDATE sessions SET is_attached = 1 WHERE chain = ?1")?
         .execute([int(root.chain)])?;
     conn.prepare_cached("UPDATE sessions SET tree = ?1 WHERE tree = ?2")?.execute((tree, own_tree))?;
-    known_session(conn, owner, id)
+    require_session(conn, owner, id)
 }
 
 pub(super) fn rename(conn: &Connection, owner: &Owner, id: &SessionId, title: Option<&str>) -> TxResult<()> {
-    let one = known_session(conn, owner, id)?;
+    let one = require_session(conn, owner, id)?;
     conn.prepare_cached("UPDATE sessions SET title = ?1, title_key = ?2 WHERE chain = ?3")?.execute((
         title,
         title.map(title_key),

@@ -19,7 +19,7 @@ use crate::views::summary::{Continuation, MessageRun, Selection, Summary, Summar
 
 use super::artifacts::{self, Reference};
 use super::indexing::Indexing;
-use super::rows::{int, known_session, members_of};
+use super::rows::{int, require_session, members_of};
 use super::{SqliteStore, Write};
 use super::{calls, commit, connection, deletion, guards, messages, nodes, sessions, views};
 
@@ -29,7 +29,7 @@ impl Store for SqliteStore {
     }
 
     fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session> {
-        self.read("reading a session", |conn| known_session(conn, owner, id))
+        self.read("reading a session", |conn| require_session(conn, owner, id))
     }
 
     fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session> {
@@ -49,7 +49,7 @@ impl Store for SqliteStore {
     }
 
     fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>> {
-        self.read("reading a chain", |conn| Ok(members_of(conn, known_session(conn, owner, id)?.chain)?))
+        self.read("reading a chain", |conn| Ok(members_of(conn, require_session(conn, owner, id)?.chain)?))
     }
 
     fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>> {
@@ -62,7 +62,7 @@ impl Store for SqliteStore {
 
     fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()> {
         self.write("ending a session", Write::Light, |conn| {
-            let session = known_session(conn, owner, id)?;
+            let session = require_session(conn, owner, id)?;
             Ok(sessions::end(conn, &session, reason, at_ms)?)
         })
     }
@@ -109,7 +109,7 @@ impl Store for SqliteStore {
     }
 
     fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>> {
-        self.read("reading a view", |conn| views::told_items(conn, owner, id))
+        self.read("reading a view", |conn| views::visible_items(conn, owner, id))
     }
 
     fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>> {
@@ -190,7 +190,7 @@ impl Store for SqliteStore {
 
     fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact> {
         self.write("keeping an artifact", Write::Heavy, |conn| {
-            let session = known_session(conn, owner, artifact.session)?;
+            let session = require_session(conn, owner, artifact.session)?;
             // In the transaction, so that nobody sweeps the file away before the row refers to it.
             let (id, file) = self.artifacts.put(artifact.text)?;
             let reference = Reference {
@@ -202,12 +202,12 @@ impl Store for SqliteStore {
             let mut indexing = Indexing::new(conn);
             artifacts::keep(conn, &id, &file, artifact.text, &reference, &mut indexing)?;
             indexing.finish()?;
-            artifacts::known(conn, owner, &id)
+            artifacts::require(conn, owner, &id)
         })
     }
 
     fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact> {
-        self.read("finding an artifact", |conn| artifacts::known(conn, owner, id))
+        self.read("finding an artifact", |conn| artifacts::require(conn, owner, id))
     }
 
     fn read_artifact(&self, owner: &Owner, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
@@ -216,7 +216,7 @@ impl Store for SqliteStore {
 
     fn artifacts(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>> {
         self.read("listing artifacts", |conn| {
-            let chain = known_session(conn, owner, id)?.chain;
+            let chain = require_session(conn, owner, id)?.chain;
             Ok(artifacts::of_chain(conn, owner, int(chain))?)
         })
     }

@@ -7,12 +7,12 @@ use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{StoredMessage, StoredRendition};
 use crate::sessions::session::Session;
-use crate::views::assembly::{as_told, closed, grown, open_run, push};
+use crate::views::assembly::{visible_items, closed, grown, open_run, push};
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::summary::SummaryId;
 
 use super::error::{TxError, TxResult};
-use super::rows::{count, from_json_text, int, json_text, known_session, message, message_columns};
+use super::rows::{count, from_json_text, int, json_text, require_session, message, message_columns};
 use super::sessions::SessionIds;
 
 pub(super) const RANGE: i64 = 0;
@@ -184,9 +184,9 @@ impl Ordinals {
     }
 }
 
-pub(super) fn told_items(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<ViewItem>> {
-    let session = known_session(conn, owner, id)?;
-    Ok(as_told(items_of(conn, &session)?, &session))
+pub(super) fn visible_items(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<ViewItem>> {
+    let session = require_session(conn, owner, id)?;
+    Ok(visible_items(items_of(conn, &session)?, &session))
 }
 
 /// What would be sent for a session, up to a place in it.
@@ -197,7 +197,7 @@ pub(super) fn shown(
     id: &SessionId,
     to_seq: Option<u64>,
 ) -> TxResult<Vec<ViewMessage>> {
-    let session = known_session(conn, owner, id)?;
+    let session = require_session(conn, owner, id)?;
     let end = to_seq.map_or(session.next_seq, |to_seq| to_seq.min(session.next_seq));
     let mut ordinals = Ordinals::default();
     let mut shown = Vec::new();

@@ -56,7 +56,7 @@ pub(crate) fn closed(items: Vec<ViewItem>, own: &SessionId, end_seq: u64) -> Vec
 }
 
 /// The view of a session as it is told: open while the session goes on, closed once it has ended.
-pub(crate) fn as_told(items: Vec<ViewItem>, session: &Session) -> Vec<ViewItem> {
+pub(crate) fn visible_items(items: Vec<ViewItem>, session: &Session) -> Vec<ViewItem> {
     match session.ended_ms {
         Some(_) => closed(items, &session.id, session.next_seq),
         None => items,
@@ -167,7 +167,7 @@ pub(crate) fn settled<E: From<StoreError>>(
 
 /// The view that undo or redo opens: that of the chosen session, closed, then everything said in the sessions of its
 /// chain after it. `members` are those sessions with their views, oldest first, the chosen one foremost.
-pub(crate) fn gone_back_to(members: impl IntoIterator<Item = (Session, Vec<ViewItem>)>) -> Vec<ViewItem> {
+pub(crate) fn restored_view(members: impl IntoIterator<Item = (Session, Vec<ViewItem>)>) -> Vec<ViewItem> {
     let mut view = Vec::new();
     for (at, (session, items)) in members.into_iter().enumerate() {
         let shown = match at {

@@ -85,11 +85,11 @@ fn a_closed_view_ends_where_it_is_cut() {
 #[test]
 fn an_ended_session_is_told_closed_and_a_going_one_open() {
     let mut b = session("b", 2, 5, 8);
-    assert_eq!(picture(&as_told(items("a0-5 b5-"), &b)), "a0-5 b5-");
+    assert_eq!(picture(&visible_items(items("a0-5 b5-"), &b)), "a0-5 b5-");
     b.ended_ms = Some(1);
-    assert_eq!(picture(&as_told(items("a0-5 b5-"), &b)), "a0-5 b5-8");
+    assert_eq!(picture(&visible_items(items("a0-5 b5-"), &b)), "a0-5 b5-8");
     b.next_seq = 5;
-    assert_eq!(picture(&as_told(items("a0-5 b5-"), &b)), "a0-5");
+    assert_eq!(picture(&visible_items(items("a0-5 b5-"), &b)), "a0-5");
 }
 
 #[test]
@@ -171,6 +171,6 @@ fn going_back_keeps_the_earlier_view_and_everything_said_since() {
         (session("d", 4, 20, 20), items("S3 c18-20 d20-")),
         (session("e", 5, 20, 22), items("S3 c18-20 d20-")),
     ];
-    assert_eq!(picture(&gone_back_to(members)), "S1 a3-5 b5-8 b8* b9-12 c12-20");
-    assert!(gone_back_to([]).is_empty());
+    assert_eq!(picture(&restored_view(members)), "S1 a3-5 b5-8 b8* b9-12 c12-20");
+    assert!(restored_view([]).is_empty());
 }

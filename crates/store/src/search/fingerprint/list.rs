@@ -1,11 +1,11 @@
-//! The list of the clues of one block, while it may still grow: sorted, each in three bytes after how many there are, so
+//! The list of the fingerprints of one block, while it may still grow: sorted, each in three bytes after how many there are, so
 //! that one is found by halving.
 
 /// The list of a block as it is kept.
-pub(crate) fn encode_list(clues: &[u32]) -> Vec<u8> {
-    let count = clues.len() as u32;
-    let mut out = Vec::with_capacity(3 * (clues.len() + 1));
-    for number in std::iter::once(&count).chain(clues) {
+pub(crate) fn encode_list(fingerprints: &[u32]) -> Vec<u8> {
+    let count = fingerprints.len() as u32;
+    let mut out = Vec::with_capacity(3 * (fingerprints.len() + 1));
+    for number in std::iter::once(&count).chain(fingerprints) {
         let [low, middle, high, _] = number.to_le_bytes();
         out.extend([low, middle, high]);
     }
@@ -14,7 +14,7 @@ pub(crate) fn encode_list(clues: &[u32]) -> Vec<u8> {
 
 /// The list of a block, read where it lies.
 pub(crate) struct FingerprintList<'a> {
-    clues: &'a [[u8; 3]],
+    fingerprints: &'a [[u8; 3]],
 }
 
 fn number([low, middle, high]: [u8; 3]) -> u32 {
@@ -25,18 +25,18 @@ impl<'a> FingerprintList<'a> {
     /// `None` if these bytes are no list.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         let (numbers, odd) = bytes.as_chunks::<3>();
-        let (count, clues) = numbers.split_first()?;
-        (odd.is_empty() && number(*count) as usize == clues.len()).then_some(Self { clues })
+        let (count, fingerprints) = numbers.split_first()?;
+        (odd.is_empty() && number(*count) as usize == fingerprints.len()).then_some(Self { fingerprints })
     }
 
-    /// Whether a clue is in it.
-    pub(crate) fn holds(&self, clue: u32) -> bool {
-        self.clues.binary_search_by_key(&clue, |bytes| number(*bytes)).is_ok()
+    /// Whether a fingerprint is in it.
+    pub(crate) fn holds(&self, fingerprint: u32) -> bool {
+        self.fingerprints.binary_search_by_key(&fingerprint, |bytes| number(*bytes)).is_ok()
     }
 
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        self.clues.iter().map(|bytes| number(*bytes))
+        self.fingerprints.iter().map(|bytes| number(*bytes))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the lists of clues.
+//! Tests of the lists of fingerprints.
 
 use proptest::prelude::*;
 
@@ -18,19 +18,19 @@ fn what_is_no_list_is_not_read_as_one() {
 
 proptest! {
     #[test]
-    fn a_list_holds_what_was_put_in_it(clues in prop::collection::btree_set(0..FINGERPRINTS, 0..300), other in 0..FINGERPRINTS) {
-        let sorted: Vec<u32> = clues.iter().copied().collect();
+    fn a_list_holds_what_was_put_in_it(fingerprints in prop::collection::btree_set(0..FINGERPRINTS, 0..300), other in 0..FINGERPRINTS) {
+        let sorted: Vec<u32> = fingerprints.iter().copied().collect();
         let bytes = encode_list(&sorted);
         let list = FingerprintList::new(&bytes).unwrap();
         prop_assert_eq!(list.iter().collect::<Vec<_>>(), sorted);
-        prop_assert!(clues.iter().all(|clue| list.holds(*clue)));
-        prop_assert_eq!(list.holds(other), clues.contains(&other));
+        prop_assert!(fingerprints.iter().all(|fingerprint| list.holds(*fingerprint)));
+        prop_assert_eq!(list.holds(other), fingerprints.contains(&other));
     }
 
     #[test]
-    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), clue in 0..FINGERPRINTS) {
+    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), fingerprint in 0..FINGERPRINTS) {
         if let Some(list) = FingerprintList::new(&bytes) {
-            let _ = list.holds(clue);
+            let _ = list.holds(fingerprint);
         }
     }
 }

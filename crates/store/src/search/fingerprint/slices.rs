@@ -1,10 +1,10 @@
-//! A segment of blocks turned around: every clue with the blocks that hold it, in slices.
+//! A segment of blocks turned around: every fingerprint with the blocks that hold it, in slices.
 //!
-//! Most clues are those of words, beginnings and triples, and most of these are held by many blocks. They have an entry
+//! Most fingerprints are those of words, beginnings and triples, and most of these are held by many blocks. They have an entry
 //! each: how far its number is from the one before, then two bytes, of which ten bits are the first block and six the form
 //! of the others: none, distances in Rice's code with a parameter, or a bit for every block of the segment.
 //!
-//! The clues of pairs are many, and held by one block or two. A slice of them is one row of numbers, a clue and a block
+//! The fingerprints of pairs are many, and held by one block or two. A slice of them is one row of numbers, a fingerprint and a block
 //! each: a parameter and the distances from one to the next.
 
 use super::rice::{RiceReader, RiceWriter, parameter};
@@ -12,7 +12,7 @@ use super::{FIRST_PAIR, PAIR_BITS};
 
 /// Blocks a segment may have.
 pub(crate) const MAX_BLOCKS: usize = 1024;
-/// Bits that tell clues of one slice apart.
+/// Bits that tell fingerprints of one slice apart.
 const LOW_BITS: u32 = 11;
 const PAIR_LOW_BITS: u32 = 8;
 /// Slices of pairs come after the others.
@@ -74,10 +74,10 @@ impl BlockSet {
     }
 }
 
-/// The slice that knows a clue.
-pub(crate) fn slice_of(clue: u32) -> usize {
-    match clue.checked_sub(FIRST_PAIR) {
-        None => (clue >> LOW_BITS) as usize,
+/// The slice that knows a fingerprint.
+pub(crate) fn slice_of(fingerprint: u32) -> usize {
+    match fingerprint.checked_sub(FIRST_PAIR) {
+        None => (fingerprint >> LOW_BITS) as usize,
         Some(pair) => FIRST_PAIR_SLICE + (pair >> PAIR_LOW_BITS) as usize,
     }
 }
@@ -86,15 +86,15 @@ fn is_of_pairs(slice: usize) -> bool {
     slice >= FIRST_PAIR_SLICE
 }
 
-/// The bits of a clue that tell it apart from others of its slice.
-fn low_bits(clue: u32) -> u32 {
-    match clue.checked_sub(FIRST_PAIR) {
-        None => clue & ((1 << LOW_BITS) - 1),
+/// The bits of a fingerprint that tell it apart from others of its slice.
+fn low_bits(fingerprint: u32) -> u32 {
+    match fingerprint.checked_sub(FIRST_PAIR) {
+        None => fingerprint & ((1 << LOW_BITS) - 1),
         Some(pair) => pair & ((1 << PAIR_LOW_BITS) - 1),
     }
 }
 
-/// The first clue of a slice.
+/// The first fingerprint of a slice.
 fn first_clue(slice: usize) -> u32 {
     match slice.checked_sub(FIRST_PAIR_SLICE) {
         None => (slice as u32) << LOW_BITS,
@@ -102,19 +102,19 @@ fn first_clue(slice: usize) -> u32 {
     }
 }
 
-/// Turns a segment around: given the clues of its blocks, in the order of the blocks, what each slice holds.
+/// Turns a segment around: given the fingerprints of its blocks, in the order of the blocks, what each slice holds.
 pub(crate) fn slices(blocks: &[(usize, &[u32])], segment_blocks: usize) -> Vec<Vec<u8>> {
     let mut ends = vec![0_usize; SLICES];
-    for clue in blocks.iter().flat_map(|(_, clues)| clues.iter()) {
-        ends[slice_of(*clue)] += 1;
+    for fingerprint in blocks.iter().flat_map(|(_, fingerprints)| fingerprints.iter()) {
+        ends[slice_of(*fingerprint)] += 1;
     }
     let total = starts(&mut ends);
     // As they are filled, starts become ends.
     let mut held = vec![SliceEntry::default(); total];
-    for (block, clues) in blocks {
-        for clue in *clues {
-            let end = &mut ends[slice_of(*clue)];
-            held[*end] = SliceEntry::new(*clue, *block);
+    for (block, fingerprints) in blocks {
+        for fingerprint in *fingerprints {
+            let end = &mut ends[slice_of(*fingerprint)];
+            held[*end] = SliceEntry::new(*fingerprint, *block);
             *end += 1;
         }
     }
@@ -132,13 +132,13 @@ pub(crate) fn slices(blocks: &[(usize, &[u32])], segment_blocks: usize) -> Vec<V
     slices
 }
 
-/// A clue of a slice, by its lower bits, and a block that holds it.
+/// A fingerprint of a slice, by its lower bits, and a block that holds it.
 #[derive(Clone, Copy, Default)]
 struct SliceEntry(u32);
 
 impl SliceEntry {
-    fn new(clue: u32, block: usize) -> Self {
-        Self(low_bits(clue) << BLOCK_BITS | block as u32)
+    fn new(fingerprint: u32, block: usize) -> Self {
+        Self(low_bits(fingerprint) << BLOCK_BITS | block as u32)
     }
 
     fn low(self) -> usize {
@@ -150,7 +150,7 @@ impl SliceEntry {
     }
 }
 
-/// Puts what a slice holds in the order of the clues, and leaves the blocks of a clue in theirs.
+/// Puts what a slice holds in the order of the fingerprints, and leaves the blocks of a fingerprint in theirs.
 fn by_clue(held: &[SliceEntry], in_order: &mut Vec<SliceEntry>, places: &mut [usize]) {
     places.fill(0);
     held.iter().for_each(|held| places[held.low()] += 1);
@@ -266,7 +266,7 @@ impl BlockEncoding<'_> {
     }
 }
 
-/// The next entry of a slice, and how far its clue is from the one before: `None` where it is damaged.
+/// The next entry of a slice, and how far its fingerprint is from the one before: `None` where it is damaged.
 fn next_entry<'a>(slice: &mut &'a [u8], segment_blocks: usize) -> Option<(usize, BlockEncoding<'a>)> {
     let distance = read_number(slice)?;
     let (head, rest) = slice.split_first_chunk::<2>()?;
@@ -293,7 +293,7 @@ fn next_entry<'a>(slice: &mut &'a [u8], segment_blocks: usize) -> Option<(usize,
 /// Distances are shorter than a segment, and their parameters smaller than its logarithm.
 const MAX_FORM: u16 = BLOCK_BITS as u16 + 1;
 
-/// Pairs are written as one number each: the clue's lower bits, then the block.
+/// Pairs are written as one number each: the fingerprint's lower bits, then the block.
 fn write_pairs(held: &[SliceEntry], segment_blocks: usize) -> Vec<u8> {
     if held.is_empty() {
         return Vec::new();
@@ -309,7 +309,7 @@ fn write_pairs(held: &[SliceEntry], segment_blocks: usize) -> Vec<u8> {
     distances.finish()
 }
 
-/// The clues of a slice of pairs, by their lower bits, and their blocks, in order. `None` where the slice is damaged.
+/// The fingerprints of a slice of pairs, by their lower bits, and their blocks, in order. `None` where the slice is damaged.
 fn read_pairs(slice: &[u8], segment_blocks: usize) -> Option<impl Iterator<Item = (u32, usize)>> {
     let (&parameter, distances) = slice.split_first().filter(|(parameter, _)| **parameter < 32)?;
     let mut distances = RiceReader::new(distances);
@@ -321,10 +321,10 @@ fn read_pairs(slice: &[u8], segment_blocks: usize) -> Option<impl Iterator<Item 
     }))
 }
 
-/// The blocks that hold a clue, by its slice. `None` where the slice is damaged: then any block may.
-pub(crate) fn holders_of(clue: u32, mut slice: &[u8], segment_blocks: usize) -> Option<BlockSet> {
-    let wanted = low_bits(clue);
-    if is_of_pairs(slice_of(clue)) {
+/// The blocks that hold a fingerprint, by its slice. `None` where the slice is damaged: then any block may.
+pub(crate) fn holders_of(fingerprint: u32, mut slice: &[u8], segment_blocks: usize) -> Option<BlockSet> {
+    let wanted = low_bits(fingerprint);
+    if is_of_pairs(slice_of(fingerprint)) {
         let mut blocks = BlockSet::none();
         read_pairs(slice, segment_blocks)?
             .take_while(|(low, _)| *low <= wanted)
@@ -343,7 +343,7 @@ pub(crate) fn holders_of(clue: u32, mut slice: &[u8], segment_blocks: usize) -> 
     Some(BlockSet::none())
 }
 
-/// Calls `add` with the blocks and clues of one slice, the lowest clue first. `None` where the slice is damaged.
+/// Calls `add` with the blocks and fingerprints of one slice, the lowest fingerprint first. `None` where the slice is damaged.
 pub(crate) fn unfold_slice(
     number: usize,
     mut slice: &[u8],

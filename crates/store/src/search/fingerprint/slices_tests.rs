@@ -22,13 +22,13 @@ fn blocks_are_given_from_the_highest_down() {
 
 #[test]
 fn every_clue_has_its_slice() {
-    for clue in
+    for fingerprint in
         [0, 2_047, 2_048, FIRST_PAIR - 1, FIRST_PAIR, FIRST_PAIR + 255, FIRST_PAIR + 256, FINGERPRINTS - 1]
     {
-        let slice = slice_of(clue);
+        let slice = slice_of(fingerprint);
         assert!(slice < SLICES);
-        assert_eq!(first_clue(slice) + low_bits(clue), clue);
-        assert_eq!(is_of_pairs(slice), clue >= FIRST_PAIR);
+        assert_eq!(first_clue(slice) + low_bits(fingerprint), fingerprint);
+        assert_eq!(is_of_pairs(slice), fingerprint >= FIRST_PAIR);
     }
 }
 
@@ -47,9 +47,9 @@ fn the_form_of_slices_is_part_of_the_format() {
 }
 
 fn segments() -> impl Strategy<Value = (usize, Vec<Vec<u32>>)> {
-    // Few clues in many blocks, and many in few, of both kinds: every form of entries.
-    let clues = prop_oneof![0_u32..40, 0..FINGERPRINTS, FIRST_PAIR..FIRST_PAIR + 40];
-    let block = prop::collection::btree_set(clues, 0..60).prop_map(|clues| clues.into_iter().collect());
+    // Few fingerprints in many blocks, and many in few, of both kinds: every form of entries.
+    let fingerprints = prop_oneof![0_u32..40, 0..FINGERPRINTS, FIRST_PAIR..FIRST_PAIR + 40];
+    let block = prop::collection::btree_set(fingerprints, 0..60).prop_map(|fingerprints| fingerprints.into_iter().collect());
     prop_oneof![
         (Just(128), prop::collection::vec(block.clone(), 0..=128)),
         (Just(1024), prop::collection::vec(block, 0..=300)),
@@ -64,23 +64,23 @@ proptest! {
         prop_assert_eq!(slices.len(), SLICES);
         let mut unfolded = vec![Vec::new(); blocks.len()];
         for (number, slice) in slices.iter().enumerate().filter(|(_, slice)| !slice.is_empty()) {
-            unfold_slice(number, slice, segment_blocks, |block, clue| unfolded[block].push(clue)).unwrap();
+            unfold_slice(number, slice, segment_blocks, |block, fingerprint| unfolded[block].push(fingerprint)).unwrap();
         }
         prop_assert_eq!(&unfolded, &blocks);
-        for clue in (0..40).chain(FIRST_PAIR..FIRST_PAIR + 40).chain(blocks.iter().flatten().copied().take(50)) {
-            let slice = &slices[slice_of(clue)];
-            let mut expected: Vec<usize> = (0..blocks.len()).filter(|block| blocks[*block].contains(&clue)).collect();
+        for fingerprint in (0..40).chain(FIRST_PAIR..FIRST_PAIR + 40).chain(blocks.iter().flatten().copied().take(50)) {
+            let slice = &slices[slice_of(fingerprint)];
+            let mut expected: Vec<usize> = (0..blocks.len()).filter(|block| blocks[*block].contains(&fingerprint)).collect();
             expected.reverse();
-            let holders = if slice.is_empty() { BlockSet::none() } else { holders_of(clue, slice, segment_blocks).unwrap() };
+            let holders = if slice.is_empty() { BlockSet::none() } else { holders_of(fingerprint, slice, segment_blocks).unwrap() };
             prop_assert_eq!(holders.descending().collect::<Vec<_>>(), expected);
         }
     }
 
     #[test]
-    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), clue in 0..FINGERPRINTS) {
+    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), fingerprint in 0..FINGERPRINTS) {
         for segment_blocks in [128, 1024] {
-            let _ = holders_of(clue, &bytes, segment_blocks);
-            let _ = unfold_slice(slice_of(clue), &bytes, segment_blocks, |_, _| ());
+            let _ = holders_of(fingerprint, &bytes, segment_blocks);
+            let _ = unfold_slice(slice_of(fingerprint), &bytes, segment_blocks, |_, _| ());
         }
     }
 }

@@ -109,17 +109,17 @@ fn known_artifacts(conn: &Connection) -> rusqlite::Result<Vec<ArtifactRow>> {
 
 /// What is wrong with the file of an artifact.
 fn problem_of(folder: &ArtifactFolder, artifact: &ArtifactRow, depth: Depth) -> Option<String> {
-    let told = |error: StoreError| match error {
+    let failure = |error: StoreError| match error {
         StoreError::ArtifactDamaged { problem, .. } => problem,
         StoreError::Io { source, .. } => source.to_string(),
         other => other.to_string(),
     };
     match folder.stat(&artifact.id) {
-        Err(error) => Some(told(error)),
+        Err(error) => Some(failure(error)),
         Ok(file) if (file.bytes, file.stored_bytes) != (artifact.bytes, artifact.stored_bytes) => {
             Some("not the size it was".to_owned())
         }
-        Ok(_) if depth == Depth::Thorough => folder.verify(&artifact.id).err().map(told),
+        Ok(_) if depth == Depth::Thorough => folder.verify(&artifact.id).err().map(failure),
         Ok(_) => None,
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn gaps(
     Ok(gaps)
 }
 
-/// Rows of blocks whose clues are not those of what their rows say.
+/// Rows of blocks whose fingerprints are not those of what their rows say.
 fn wrong_rows(conn: &Connection, segment: IndexSegment, maker: &mut BlockBuilder<'_>) -> TxResult<u64> {
     let known = fingerprint_index::read(conn, segment)?;
     let mut wrong = 0;

@@ -50,7 +50,7 @@ pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
     if problems.is_empty() {
         return Ok(Vec::new());
     }
-    let told = problems.iter().take(NAMED).map(|(id, words)| format!("{id} {words}")).collect();
+    let failure = problems.iter().take(NAMED).map(|(id, words)| format!("{id} {words}")).collect();
     Ok(vec![RecordProblem::BrokenNodes { count: problems.len() as u64, problems: told }])
 }
 

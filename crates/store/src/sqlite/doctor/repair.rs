@@ -15,7 +15,7 @@ use crate::views::item::ViewItem;
 
 use super::super::backup;
 use super::super::connection::artifacts_beside;
-use super::super::error::{TxError, TxResult, told_io};
+use super::super::error::{TxError, TxResult, io_error};
 use super::super::indexing::{cut_anew, read_again};
 use super::super::migrate::{STEPS, version_after};
 use super::super::progress::StoreProgress;
@@ -112,9 +112,9 @@ fn take_rights_of_others(database: &Path, findings: &[RecordProblem]) -> Result<
         return Ok(());
     };
     for path in paths {
-        let told = |source| told_io("taking the rights of others away", &path, source);
-        let mode = fs::metadata(&path).map_err(told)?.permissions().mode();
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode & 0o700)).map_err(told)?;
+        let failure = |source| io_error("taking the rights of others away", &path, source);
+        let mode = fs::metadata(&path).map_err(failure)?.permissions().mode();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode & 0o700)).map_err(failure)?;
     }
     Ok(())
 }
@@ -410,7 +410,7 @@ fn remove_orphans(store: &SqliteStore) -> Result<()> {
         let listing = folder.list()?;
         artifacts::sweep(conn, folder, &listing.artifacts)??;
         for path in listing.strangers.iter().filter(|path| files::is_unfinished(path)) {
-            fs::remove_file(path).map_err(|source| TxError::from(told_io("removing", path, source)))?;
+            fs::remove_file(path).map_err(|source| TxError::from(io_error("removing", path, source)))?;
         }
         Ok(())
     })

@@ -16,7 +16,7 @@ use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
 use super::super::connection::{self, OpenMode};
-use super::super::error::{TxError, TxResult, told_io};
+use super::super::error::{TxError, TxResult, io_error};
 use super::super::migrate::{STEPS, bring_up_to_date};
 use super::super::progress::StoreProgress;
 use super::file_header::{FileHeader, replace_beginning};
@@ -97,9 +97,9 @@ pub(super) fn salvage(
         }
         let folder =
             path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-        let told = |source| TxError::from(told_io("making a new database", folder, source));
+        let failure = |source| TxError::from(io_error("making a new database", folder, source));
         let workshop =
-            tempfile::Builder::new().prefix(".throughline-salvage-").tempdir_in(folder).map_err(told)?;
+            tempfile::Builder::new().prefix(".throughline-salvage-").tempdir_in(folder).map_err(failure)?;
         let new = workshop.path().join("new.db");
         let mut target = make_empty(&new, now_ms)?;
         let Some(source) = open_damaged(path, &new, workshop.path())? else { return Ok(None) };
@@ -111,16 +111,16 @@ pub(super) fn salvage(
         }
         target.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?;
         target.close().map_err(|(_, error)| error)?;
-        let damaged = put_in_place(path, &new, now_ms).map_err(told)?;
+        let damaged = put_in_place(path, &new, now_ms).map_err(failure)?;
         Ok(Some(SalvageReport { damaged, tables }))
     };
-    work().map_err(|trouble| trouble.told("saving what can be read", path))
+    work().map_err(|error| error.into_store_error("saving what can be read", path))
 }
 
 /// Makes a record with nothing in it.
 fn make_empty(path: &Path, now_ms: Millis) -> TxResult<Connection> {
     connection::make_private_file(path)
-        .map_err(|source| TxError::from(told_io("making a new database", path, source)))?;
+        .map_err(|source| TxError::from(io_error("making a new database", path, source)))?;
     let mut conn = connection::connect(path, OpenMode::Write, connection::BUSY_TIMEOUT)?;
     bring_up_to_date(&mut conn, path, STEPS, now_ms, connection::BUSY_TIMEOUT, &mut |_| ())?;
     conn.pragma_update(None, "synchronous", "OFF")?;
@@ -136,12 +136,12 @@ fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> TxResult<Option<Con
     }
     for (number, part) in [FileHeader::Header, FileHeader::Schema].into_iter().enumerate() {
         let copy = workshop.join(format!("damaged-{number}.db"));
-        let told = |source| TxError::from(told_io("copying the damaged database", &copy, source));
-        fs::copy(path, &copy).map_err(told)?;
+        let failure = |source| TxError::from(io_error("copying the damaged database", &copy, source));
+        fs::copy(path, &copy).map_err(failure)?;
         if connection::beside(path, "-wal").is_file() {
-            fs::copy(connection::beside(path, "-wal"), connection::beside(&copy, "-wal")).map_err(told)?;
+            fs::copy(connection::beside(path, "-wal"), connection::beside(&copy, "-wal")).map_err(failure)?;
         }
-        replace_beginning(&copy, new, part).map_err(told)?;
+        replace_beginning(&copy, new, part).map_err(failure)?;
         if let Ok(conn) = open_if_readable(&copy) {
             return Ok(Some(conn));
         }

@@ -8,7 +8,7 @@ use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of
 
 use super::IndexSegment;
 
-/// What has to be in a block: of every set of clues one.
+/// What has to be in a block: of every set of fingerprints one.
 pub(in crate::sqlite) type LookupTerms = [Vec<u32>];
 
 /// Asks segments, one after the other.
@@ -52,8 +52,8 @@ impl<'c> IndexLookup<'c> {
                 break;
             }
             let mut holders = BlockSet::none();
-            for clue in alternatives {
-                holders.join(&self.in_sealed(segment, *clue)?);
+            for fingerprint in alternatives {
+                holders.join(&self.in_sealed(segment, *fingerprint)?);
             }
             found.keep(&holders);
         }
@@ -75,7 +75,7 @@ impl<'c> IndexLookup<'c> {
         while let Some(row) = open.next()? {
             let list = FingerprintList::new(row.get_ref(1)?.as_blob()?);
             let holds_one =
-                |list: &FingerprintList<'_>, any: &Vec<u32>| any.iter().any(|clue| list.holds(*clue));
+                |list: &FingerprintList<'_>, any: &Vec<u32>| any.iter().any(|fingerprint| list.holds(*fingerprint));
             if list.is_none_or(|list| wanted.iter().all(|any| holds_one(&list, any))) {
                 found.add((row.get::<_, i64>(0)? - keys.start) as usize);
             }
@@ -83,14 +83,14 @@ impl<'c> IndexLookup<'c> {
         Ok(())
     }
 
-    /// The blocks of a sealed segment that hold a clue.
-    fn in_sealed(&mut self, segment: IndexSegment, clue: u32) -> rusqlite::Result<BlockSet> {
-        let mut rows = self.sealed.query([segment.slice_keys().start + slice_of(clue) as i64])?;
+    /// The blocks of a sealed segment that hold a fingerprint.
+    fn in_sealed(&mut self, segment: IndexSegment, fingerprint: u32) -> rusqlite::Result<BlockSet> {
+        let mut rows = self.sealed.query([segment.slice_keys().start + slice_of(fingerprint) as i64])?;
         Ok(match rows.next()? {
             None => BlockSet::none(),
-            // Where a slice is damaged, any block may hold the clue: the texts decide.
+            // Where a slice is damaged, any block may hold the fingerprint: the texts decide.
             Some(row) => {
-                let holders = holders_of(clue, row.get_ref(0)?.as_blob()?, segment.blocks());
+                let holders = holders_of(fingerprint, row.get_ref(0)?.as_blob()?, segment.blocks());
                 holders.unwrap_or_else(BlockSet::all)
             }
         })

@@ -1,4 +1,4 @@
-//! What the index proposes: the messages and pieces of blocks that hold the clues of a question, newest first.
+//! What the index proposes: the messages and pieces of blocks that hold the fingerprints of a question, newest first.
 //!
 //! A substring of one or two characters has no triples. It is looked for at the beginning of words in everything, and
 //! anywhere in what is newest.
@@ -58,9 +58,9 @@ pub(super) fn substring_candidates(
     pieces_with(conn, artifacts, &wanted, scope, gathered)
 }
 
-/// Clues that are all wanted.
-fn each_alone(clues: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
-    clues.into_iter().map(|clue| vec![clue]).collect()
+/// Fingerprints that are all wanted.
+fn each_alone(fingerprints: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
+    fingerprints.into_iter().map(|fingerprint| vec![fingerprint]).collect()
 }
 
 /// Looks at the messages in blocks that hold what is wanted.
@@ -70,7 +70,7 @@ fn messages_with(
     scope: &mut SearchScope<'_>,
     gathered: &mut SearchState<'_>,
 ) -> TxResult<()> {
-    let wanted = [scope.clues()?, wanted.to_vec()].concat();
+    let wanted = [scope.fingerprints()?, wanted.to_vec()].concat();
     let mut bounds = Bounds::new(gathered);
     let segments = segments(conn, "SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages)")?;
     let mut statement = conn.prepare_cached(concat!(

@@ -12,7 +12,7 @@ use crate::sessions::session::Session;
 
 use super::super::error::TxResult;
 use super::super::indexing::{chain_clue, owner_clue, role_clue, tool_clue};
-use super::super::rows::{int, known_session, session_at, tip_of};
+use super::super::rows::{int, require_session, session_at, tip_of};
 use super::super::sessions::line_of;
 use super::candidates::SearchRow;
 
@@ -35,7 +35,7 @@ impl<'a> SearchScope<'a> {
         let line = match &query.session {
             None => None,
             Some(id) => {
-                let session = known_session(conn, owner, id)?;
+                let session = require_session(conn, owner, id)?;
                 let tip = tip_of(conn, session.chain)?.unwrap_or(session);
                 Some(line_of(conn, owner, LinePart::through(&tip))?)
             }
@@ -89,18 +89,18 @@ impl<'a> SearchScope<'a> {
         self.line.as_ref().map(|line| line.iter().map(|stretch| int(stretch.chain)).collect())
     }
 
-    /// What messages have to be found by beside their text: of every set of clues one.
-    pub(super) fn clues(&self) -> TxResult<Vec<Vec<u32>>> {
-        let mut clues = Vec::new();
+    /// What messages have to be found by beside their text: of every set of fingerprints one.
+    pub(super) fn fingerprints(&self) -> TxResult<Vec<Vec<u32>>> {
+        let mut fingerprints = Vec::new();
         match &self.line {
             // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
-            Some(line) => clues.push(line.iter().map(|stretch| chain_clue(stretch.chain)).collect()),
-            None if self.has_other_owners()? => clues.push(vec![owner_clue(self.owner.as_str())]),
+            Some(line) => fingerprints.push(line.iter().map(|stretch| chain_clue(stretch.chain)).collect()),
+            None if self.has_other_owners()? => fingerprints.push(vec![owner_clue(self.owner.as_str())]),
             None => {}
         }
-        clues.extend(self.query.role.map(|role| vec![role_clue(role)]));
-        clues.extend(self.query.tool.as_ref().map(|tool| vec![tool_clue(tool)]));
-        Ok(clues)
+        fingerprints.extend(self.query.role.map(|role| vec![role_clue(role)]));
+        fingerprints.extend(self.query.tool.as_ref().map(|tool| vec![tool_clue(tool)]));
+        Ok(fingerprints)
     }
 
     fn has_other_owners(&self) -> TxResult<bool> {

@@ -260,7 +260,7 @@ fn sort(fingerprints: &mut Vec<u32>, scratch: &mut Vec<u32>) {
     const FEW: usize = 256;
     const DIGIT_BITS: u32 = 12;
     const DIGITS: usize = 1 << DIGIT_BITS;
-    const { assert!(FINGERPRINTS <= 1 << (2 * DIGIT_BITS), "two digits tell clues apart") };
+    const { assert!(FINGERPRINTS <= 1 << (2 * DIGIT_BITS), "two digits tell fingerprints apart") };
     if fingerprints.len() < FEW {
         fingerprints.sort_unstable();
         return;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn clues_of(text: &str) -> Vec<u32> {
+fn fingerprints_of(text: &str) -> Vec<u32> {
     let mut set = FingerprintSet::default();
     set.add_text(text);
     set.take()
@@ -19,7 +19,7 @@ fn triples_of(text: &str) -> Vec<u32> {
 }
 
 fn has_all(text: &str, wanted: &[u32]) -> bool {
-    let fingerprints = clues_of(text);
+    let fingerprints = fingerprints_of(text);
     wanted.iter().all(|fingerprint| fingerprints.binary_search(fingerprint).is_ok())
 }
 
@@ -34,8 +34,8 @@ fn three_characters_of_any_script_make_a_triple() {
     assert_eq!(triples_of("abc").len(), 1);
     assert_eq!(triples_of("数据库连接").len(), 3);
     assert_ne!(triples_of("abc"), triples_of("acb"));
-    assert_eq!(clues_of("  a b  "), clues_of("a b"), "white space around it does not count");
-    assert_eq!(clues_of("the end the end the end"), clues_of("the end the"), "each is there once");
+    assert_eq!(fingerprints_of("  a b  "), fingerprints_of("a b"), "white space around it does not count");
+    assert_eq!(fingerprints_of("the end the end the end"), fingerprints_of("the end the"), "each is there once");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn words_side_by_side_are_known_as_pairs() {
 }
 
 #[test]
-fn one_of_several_terms_is_looked_up_by_a_clue_of_each() {
+fn one_of_several_terms_is_looked_up_by_a_fingerprint_of_each() {
     let whole = |term: &str| IndexTerm::Whole(term.to_owned());
     let [fingerprints] = fingerprints_of_any(&[whole("one"), whole("two")]).try_into().unwrap();
     assert_eq!(fingerprints, [looked_up("one", false), looked_up("two", false)].concat());
@@ -115,7 +115,7 @@ fn one_of_several_terms_is_looked_up_by_a_clue_of_each() {
 
 #[test]
 fn the_hash_is_part_of_the_format() {
-    insta::assert_snapshot!(format!("{:?}", clues_of("the 数据库 of max_retry")));
+    insta::assert_snapshot!(format!("{:?}", fingerprints_of("the 数据库 of max_retry")));
 }
 
 proptest! {
@@ -126,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn clues_are_taken_in_order_and_once(mut fingerprints in prop::collection::vec(0..FINGERPRINTS, 0..2_000)) {
+    fn fingerprints_are_taken_in_order_and_once(mut fingerprints in prop::collection::vec(0..FINGERPRINTS, 0..2_000)) {
         let mut set = FingerprintSet::default();
         fingerprints.iter().chain(&fingerprints).for_each(|fingerprint| set.add(*fingerprint));
         fingerprints.sort_unstable();

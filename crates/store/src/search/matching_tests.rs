@@ -116,12 +116,12 @@ fn a_substring_that_stands_alone_fits_better() {
     assert_eq!(Matcher::new(&query, SearchMethod::Substring).places(text)[0].start, 11);
 }
 
-/// Whether the clues of a text propose it.
+/// Whether the fingerprints of a text propose it.
 fn proposes(query: &ParsedQuery, text: &str) -> bool {
     let mut set = FingerprintSet::default();
     set.add_text(text);
-    let clues = set.take();
-    let has_one = |any: Vec<u32>| any.iter().any(|clue| clues.binary_search(clue).is_ok());
+    let fingerprints = set.take();
+    let has_one = |any: Vec<u32>| any.iter().any(|fingerprint| fingerprints.binary_search(fingerprint).is_ok());
     query
         .look_ups()
         .iter()

@@ -34,31 +34,31 @@ pub(super) struct Belonging<'a> {
 }
 
 /// The fingerprint of an owner.
-pub(super) fn owner_clue(owner: &str) -> u32 {
+pub(super) fn owner_fingerprint(owner: &str) -> u32 {
     fingerprint(FingerprintKind::Owner, owner.as_bytes())
 }
 
 /// The fingerprint of a chain.
-pub(super) fn chain_clue(chain: u64) -> u32 {
+pub(super) fn chain_fingerprint(chain: u64) -> u32 {
     fingerprint(FingerprintKind::Chain, &chain.to_le_bytes())
 }
 
 /// The fingerprint of a role.
-pub(super) fn role_clue(role: Role) -> u32 {
+pub(super) fn role_fingerprint(role: Role) -> u32 {
     fingerprint(FingerprintKind::Role, role.name().as_bytes())
 }
 
 /// The fingerprint of a tool, whose case makes no difference.
-pub(super) fn tool_clue(tool: &str) -> u32 {
+pub(super) fn tool_fingerprint(tool: &str) -> u32 {
     fingerprint(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
 }
 
 impl Belonging<'_> {
     fn add_to(&self, set: &mut FingerprintSet) {
-        set.add(owner_clue(self.owner));
-        set.add(chain_clue(self.chain));
-        set.add(role_clue(self.role));
-        self.tools.iter().for_each(|tool| set.add(tool_clue(tool)));
+        set.add(owner_fingerprint(self.owner));
+        set.add(chain_fingerprint(self.chain));
+        set.add(role_fingerprint(self.role));
+        self.tools.iter().for_each(|tool| set.add(tool_fingerprint(tool)));
     }
 }
 
@@ -191,7 +191,7 @@ pub(super) fn add_fingerprints(
     set: &mut FingerprintSet,
 ) -> rusqlite::Result<RowState> {
     if row < ARTIFACT_ROWS {
-        return add_clues_of_message(conn, row, set);
+        return add_fingerprints_of_message(conn, row, set);
     }
     let piece = conn
         .prepare_cached(
@@ -210,7 +210,7 @@ pub(super) fn add_fingerprints(
     })
 }
 
-fn add_clues_of_message(conn: &Connection, id: i64, set: &mut FingerprintSet) -> rusqlite::Result<RowState> {
+fn add_fingerprints_of_message(conn: &Connection, id: i64, set: &mut FingerprintSet) -> rusqlite::Result<RowState> {
     let mut select = conn.prepare_cached(
         "SELECT coalesce(s.owner, ''), coalesce(s.chain, m.session), m.role, m.flags, m.tools, m.coding, m.origin
          FROM messages m LEFT JOIN sessions s ON s.ordinal = m.session WHERE m.id = ?1",

@@ -95,7 +95,7 @@ fn low_bits(fingerprint: u32) -> u32 {
 }
 
 /// The first fingerprint of a slice.
-fn first_clue(slice: usize) -> u32 {
+fn first_fingerprint(slice: usize) -> u32 {
     match slice.checked_sub(FIRST_PAIR_SLICE) {
         None => (slice as u32) << LOW_BITS,
         Some(of_pairs) => FIRST_PAIR + ((of_pairs as u32) << PAIR_LOW_BITS),
@@ -122,7 +122,7 @@ pub(crate) fn slices(blocks: &[(usize, &[u32])], segment_blocks: usize) -> Vec<V
     let (mut in_order, mut places) = (Vec::new(), vec![0_usize; 1 << LOW_BITS]);
     let mut start = 0;
     for (slice, end) in ends.into_iter().enumerate() {
-        by_clue(held.get(start..end).unwrap_or_default(), &mut in_order, &mut places);
+        by_fingerprint(held.get(start..end).unwrap_or_default(), &mut in_order, &mut places);
         slices.push(match is_of_pairs(slice) {
             true => write_pairs(&in_order, segment_blocks),
             false => write_entries(&in_order, segment_blocks),
@@ -151,7 +151,7 @@ impl SliceEntry {
 }
 
 /// Puts what a slice holds in the order of the fingerprints, and leaves the blocks of a fingerprint in theirs.
-fn by_clue(held: &[SliceEntry], in_order: &mut Vec<SliceEntry>, places: &mut [usize]) {
+fn by_fingerprint(held: &[SliceEntry], in_order: &mut Vec<SliceEntry>, places: &mut [usize]) {
     places.fill(0);
     held.iter().for_each(|held| places[held.low()] += 1);
     starts(places);
@@ -172,10 +172,10 @@ fn starts(counts: &mut [usize]) -> usize {
 fn write_entries(held: &[SliceEntry], segment_blocks: usize) -> Vec<u8> {
     let mut slice = Vec::with_capacity(2 * held.len() + 16);
     let mut before = 0;
-    for of_clue in held.chunk_by(|one, other| one.low() == other.low()) {
-        let low = of_clue.first().map_or(0, |held| held.low());
+    for of_fingerprint in held.chunk_by(|one, other| one.low() == other.low()) {
+        let low = of_fingerprint.first().map_or(0, |held| held.low());
         write_number(low - before, &mut slice);
-        write_blocks(of_clue, segment_blocks, &mut slice);
+        write_blocks(of_fingerprint, segment_blocks, &mut slice);
         before = low;
     }
     slice
@@ -350,7 +350,7 @@ pub(crate) fn unfold_slice(
     segment_blocks: usize,
     mut add: impl FnMut(usize, u32),
 ) -> Option<()> {
-    let first = first_clue(number);
+    let first = first_fingerprint(number);
     if is_of_pairs(number) {
         read_pairs(slice, segment_blocks)?.for_each(|(low, block)| add(block, first.saturating_add(low)));
         return Some(());

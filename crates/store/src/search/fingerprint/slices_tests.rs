@@ -21,13 +21,13 @@ fn blocks_are_given_from_the_highest_down() {
 }
 
 #[test]
-fn every_clue_has_its_slice() {
+fn every_fingerprint_has_its_slice() {
     for fingerprint in
         [0, 2_047, 2_048, FIRST_PAIR - 1, FIRST_PAIR, FIRST_PAIR + 255, FIRST_PAIR + 256, FINGERPRINTS - 1]
     {
         let slice = slice_of(fingerprint);
         assert!(slice < SLICES);
-        assert_eq!(first_clue(slice) + low_bits(fingerprint), fingerprint);
+        assert_eq!(first_fingerprint(slice) + low_bits(fingerprint), fingerprint);
         assert_eq!(is_of_pairs(slice), fingerprint >= FIRST_PAIR);
     }
 }

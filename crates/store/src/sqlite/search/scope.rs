@@ -11,7 +11,7 @@ use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
 use super::super::error::TxResult;
-use super::super::indexing::{chain_clue, owner_clue, role_clue, tool_clue};
+use super::super::indexing::{chain_fingerprint, owner_fingerprint, role_fingerprint, tool_fingerprint};
 use super::super::rows::{int, require_session, session_at, tip_of};
 use super::super::sessions::line_of;
 use super::candidates::SearchRow;
@@ -94,12 +94,12 @@ impl<'a> SearchScope<'a> {
         let mut fingerprints = Vec::new();
         match &self.line {
             // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
-            Some(line) => fingerprints.push(line.iter().map(|stretch| chain_clue(stretch.chain)).collect()),
-            None if self.has_other_owners()? => fingerprints.push(vec![owner_clue(self.owner.as_str())]),
+            Some(line) => fingerprints.push(line.iter().map(|stretch| chain_fingerprint(stretch.chain)).collect()),
+            None if self.has_other_owners()? => fingerprints.push(vec![owner_fingerprint(self.owner.as_str())]),
             None => {}
         }
-        fingerprints.extend(self.query.role.map(|role| vec![role_clue(role)]));
-        fingerprints.extend(self.query.tool.as_ref().map(|tool| vec![tool_clue(tool)]));
+        fingerprints.extend(self.query.role.map(|role| vec![role_fingerprint(role)]));
+        fingerprints.extend(self.query.tool.as_ref().map(|tool| vec![tool_fingerprint(tool)]));
         Ok(fingerprints)
     }
 

@@ -227,7 +227,7 @@ impl<'a> OpenRecord<'a> {
         } else {
             format!("{ALL_CANDIDATES} or more")
         };
-        CliError::new(Exit::BadInput, format!("`{}` could mean {count} sessions", on_one_line(reference)))
+        CliError::new(Exit::BadInput, format!("`{}` matches {count} sessions", on_one_line(reference)))
             .because(format!("{listed}{more}"))
             .hint("type more of the id, or all of it")
     }

@@ -26,7 +26,7 @@ pub enum StoreError {
         reference: String,
     },
     /// Several sessions fit a shortened id or a title.
-    #[error("`{reference}` could mean {} sessions", candidates.len())]
+    #[error("`{reference}` matches {} sessions", candidates.len())]
     AmbiguousSession {
         /// What was asked for.
         reference: String,
@@ -82,20 +82,20 @@ pub enum StoreError {
         id: u64,
     },
     /// What should name a node does not.
-    #[error("`{text}` is no node: nodes are named like `n12`")]
+    #[error("`{text}` is not a node id; node ids look like `n12`")]
     NoNodeId {
         /// What was given.
         text: String,
     },
     /// A view that was to be kept cannot be.
-    #[error("the view cannot be kept: {problem}")]
+    #[error("the view cannot be stored: {problem}")]
     ViewRefused {
         /// In words.
         problem: &'static str,
     },
     /// The earlier view would not fit the window.
     #[error(
-        "the earlier view and what was said since need {needed_tokens} tokens; the limit is {limit_tokens}"
+        "the earlier view with all messages since needs {needed_tokens} tokens; the limit is {limit_tokens}"
     )]
     DoesNotFit {
         /// Size of the view that was asked for.
@@ -110,7 +110,7 @@ pub enum StoreError {
         what: &'static str,
     },
     /// Other conversations hang on the one that was to be deleted.
-    #[error("{} other sessions hang on session {id}", dependants.len())]
+    #[error("{} other sessions depend on session {id}", dependants.len())]
     HasDependants {
         /// The session.
         id: SessionId,
@@ -124,7 +124,7 @@ pub enum StoreError {
         id: String,
     },
     /// Several artifacts fit a shortened name.
-    #[error("`{id}` could mean {} artifacts", candidates.len())]
+    #[error("`{id}` matches {} artifacts", candidates.len())]
     AmbiguousArtifact {
         /// What was asked for.
         id: String,
@@ -142,7 +142,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Somebody else holds a lock.
-    #[error("{name} is held by {holder}")]
+    #[error("{name} is locked by {holder}")]
     Locked {
         /// What is locked.
         name: String,
@@ -158,7 +158,7 @@ pub enum StoreError {
         problem: String,
     },
     /// The database was written by a newer version.
-    #[error("{} has schema version {found}; this version of Throughline knows up to {known}", path.display())]
+    #[error("{} has schema version {found}; this version of Throughline supports versions up to {known}", path.display())]
     FutureSchema {
         /// The file.
         path: PathBuf,
@@ -176,7 +176,7 @@ pub enum StoreError {
         problem: String,
     },
     /// The disk is full.
-    #[error("no space left where the record is kept ({})", path.display())]
+    #[error("no space left on the disk of the record ({})", path.display())]
     DiskFull {
         /// The file or folder.
         path: PathBuf,
@@ -190,7 +190,7 @@ pub enum StoreError {
         problem: String,
     },
     /// Another process kept the database locked for longer than we wait.
-    #[error("the record {} is in use by another process that does not let go", path.display())]
+    #[error("the record {} is locked by another process", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
@@ -218,5 +218,5 @@ pub enum StoreError {
 }
 
 fn successor_words(successor: Option<&SessionId>) -> String {
-    successor.map_or_else(|| "it has no successor".to_owned(), |id| format!("it goes on in {id}"))
+    successor.map_or_else(|| "it has no successor".to_owned(), |id| format!("it continues in {id}"))
 }

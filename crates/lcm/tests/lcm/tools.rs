@@ -133,7 +133,7 @@ async fn bad_questions_get_words_and_the_conversation_goes_on() {
     let cases = [
         ("lcm_describe", json!({"node": "n99999"}), "there is no node n99999 here"),
         ("lcm_expand", json!({"node": "n99999"}), "there is no node n99999 here"),
-        ("lcm_describe", json!({"node": "twelve"}), "`twelve` is no node: nodes are named like `n12`"),
+        ("lcm_describe", json!({"node": "twelve"}), "`twelve` is not a node id; node ids look like `n12`"),
         ("lcm_describe", json!({}), "name the notes to describe, such as n12"),
         ("lcm_expand", json!({}), "name a node, like n12, or the number of a message"),
         ("lcm_expand", json!({"node": "n1", "message": 3}), "name either a node or a message, not both"),

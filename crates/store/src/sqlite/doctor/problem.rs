@@ -240,7 +240,7 @@ impl fmt::Display for RecordProblem {
             }
             Self::OtherProgram { path } => write!(f, "{} is a database of another program", path.display()),
             Self::FutureSchema { found, known } => {
-                write!(f, "the record has schema version {found}; this version knows up to {known}")
+                write!(f, "the record has schema version {found}; this version supports versions up to {known}")
             }
             Self::OldSchema { found, known } => {
                 write!(f, "the record has schema version {found}; the newest is {known}")
@@ -253,7 +253,7 @@ impl fmt::Display for RecordProblem {
                     problems.first().map_or("unreadable", String::as_str)
                 )
             }
-            Self::OpenToOthers { count, .. } => write!(f, "{count} files or folders are open to others"),
+            Self::OpenToOthers { count, .. } => write!(f, "{count} files or folders are readable by other users"),
             Self::LostArtifacts { count, .. } => write!(f, "{count} artifacts are missing or damaged"),
             Self::OrphanedArtifacts { count, bytes, .. } => {
                 write!(f, "nothing refers to {count} artifacts ({bytes} bytes)")
@@ -263,28 +263,28 @@ impl fmt::Display for RecordProblem {
                 write!(f, "{} files among the artifacts are not ours", paths.len())
             }
             Self::DeadEnds { count, .. } => write!(f, "{count} compacted sessions have no successor"),
-            Self::LostParents { count, .. } => write!(f, "{count} sessions hang on one that is not there"),
+            Self::LostParents { count, .. } => write!(f, "{count} sessions depend on a session that is missing"),
             Self::WrongLinks { count, .. } => {
-                write!(f, "the place of {count} sessions among others is recorded wrongly")
+                write!(f, "{count} sessions are linked wrongly")
             }
-            Self::BrokenViews { count, .. } => write!(f, "{count} views do not fit what was said"),
+            Self::BrokenViews { count, .. } => write!(f, "{count} views do not match their messages"),
             Self::WrongCounters { count, .. } => write!(f, "the counters of {count} sessions are wrong"),
-            Self::LostMessages { count, .. } => write!(f, "{count} messages are not there any more"),
+            Self::LostMessages { count, .. } => write!(f, "{count} messages are missing"),
             Self::DoubledMessages { count, .. } => write!(f, "{count} messages were recorded twice"),
-            Self::UnreadableMessages { count, .. } => write!(f, "{count} messages are not what was said"),
+            Self::UnreadableMessages { count, .. } => write!(f, "{count} messages do not match their checksum"),
             Self::OrphanedRows { count, tables } => {
                 write!(f, "{count} rows belong to no session ({})", tables.join(", "))
             }
             Self::BrokenNodes { count, problems } => write!(
                 f,
-                "{count} nodes do not hold together: {}",
+                "{count} nodes contradict each other: {}",
                 problems.first().map_or("unreadable", String::as_str)
             ),
-            Self::LostPreambles { count } => write!(f, "{count} preambles of calls are not there"),
+            Self::LostPreambles { count } => write!(f, "{count} preambles of calls are missing"),
             Self::SearchIndex { missing, surplus } => {
-                write!(f, "the index of searches lacks {missing} texts and has {surplus} too many")
+                write!(f, "the search index lacks {missing} texts and has {surplus} too many")
             }
-            Self::StaleLocks { locks } => write!(f, "{} locks have a dead or late holder", locks.len()),
+            Self::StaleLocks { locks } => write!(f, "{} locks belong to processes that ended or are overdue", locks.len()),
         }
     }
 }
@@ -337,19 +337,19 @@ impl RecordProblem {
             Self::OtherProgram { .. } => "it will not be touched",
             Self::FutureSchema { .. } => "an older program would misread it, so it is refused",
             Self::OldSchema { .. } => "it is brought up to date, after a backup, when it is opened next",
-            Self::Inaccessible { .. } => "nothing can be said about what is in it",
+            Self::Inaccessible { .. } => "its contents cannot be checked",
             Self::Damage { .. } => "some of what was recorded may be unreadable; writing to it can lose more",
-            Self::OpenToOthers { .. } => "other users of this machine may read or change what was said",
+            Self::OpenToOthers { .. } => "other users of this machine may read or change the record",
             Self::LostArtifacts { .. } => {
-                "messages that hold these results cannot be read whole; the rest can"
+                "messages with these results cannot be read completely; all others can"
             }
             Self::OrphanedArtifacts { .. } => "they only take up space: what referred to them was deleted",
             Self::AbandonedFiles { .. } => "a process died while it was writing them; nothing refers to them",
             Self::StrangeFiles { .. } => "they are left alone",
-            Self::DeadEnds { .. } => "all words are there, but the conversation does not go on by itself",
-            Self::LostParents { .. } => "what they shared with it is gone; their own words are there",
+            Self::DeadEnds { .. } => "all messages are there, but the conversation has no open session",
+            Self::LostParents { .. } => "the messages they shared with it are gone; their own are there",
             Self::WrongLinks { .. } => "lists and trees may show them in the wrong place",
-            Self::BrokenViews { .. } => "what would be sent to the model has holes or cannot be put together",
+            Self::BrokenViews { .. } => "messages are missing from what would be sent to the model",
             Self::WrongCounters { .. } => "lists show wrong totals; messages and calls themselves are right",
             Self::LostMessages { .. } => "they cannot be shown or found",
             Self::DoubledMessages { .. } => {
@@ -359,11 +359,11 @@ impl RecordProblem {
             Self::UnreadableMessages { .. } => "their bytes changed on disk; they cannot be trusted",
             Self::OrphanedRows { .. } => "the sessions they belong to are gone",
             Self::BrokenNodes { .. } => {
-                "expanding these leads nowhere or astray; the messages they stand for are there"
+                "expanding these nodes fails or shows the wrong messages; the messages themselves are there"
             }
             Self::LostPreambles { .. } => "these requests cannot be rebuilt exactly; their figures are right",
             Self::SearchIndex { .. } => "searches miss messages that are there",
-            Self::StaleLocks { .. } => "they are taken over by whoever asks next",
+            Self::StaleLocks { .. } => "the next process that needs them takes them over",
         }
     }
 
@@ -371,7 +371,7 @@ impl RecordProblem {
     #[must_use]
     pub fn remedy(&self) -> Remedy {
         match self {
-            Self::NoRecord { .. } => Remedy::Nothing("it is made when something is recorded"),
+            Self::NoRecord { .. } => Remedy::Nothing("it is created when something is recorded"),
             Self::MissingDatabase { .. } => Remedy::ByHand("restore the database from a backup"),
             Self::NotADatabase { .. } => Remedy::Mend(
                 "what can be read is saved into a new database; if that is nothing, restore a backup",
@@ -382,12 +382,12 @@ impl RecordProblem {
             Self::FutureSchema { .. } => Remedy::ByHand("use the newer version of Throughline"),
             Self::OldSchema { .. } => Remedy::Mend("it is brought up to date"),
             Self::Inaccessible { .. } => {
-                Remedy::ByHand("see to it that it is a file you may read, or choose another home directory")
+                Remedy::ByHand("make it a file you can read, or choose another home directory")
             }
             Self::Damage { .. } => Remedy::Mend(
                 "everything that can be read is copied into a new database; the damaged one is kept beside it",
             ),
-            Self::OpenToOthers { .. } => Remedy::Mend("the rights of others are taken away"),
+            Self::OpenToOthers { .. } => Remedy::Mend("the permissions of other users are removed"),
             Self::LostArtifacts { .. } => {
                 Remedy::ByHand("copy the files from a backup; without one the texts are lost")
             }
@@ -397,9 +397,9 @@ impl RecordProblem {
             Self::StrangeFiles { .. } => Remedy::ByHand("move them somewhere else"),
             Self::DeadEnds { .. } => Remedy::Mend("those that were not imported are opened again"),
             Self::LostParents { .. } => Remedy::Nothing("they can be used as they are"),
-            Self::WrongLinks { .. } => Remedy::Mend("their places are worked out anew"),
-            Self::BrokenViews { .. } => Remedy::Mend("what is not there is left out of them"),
-            Self::WrongCounters { .. } => Remedy::Mend("they are counted anew"),
+            Self::WrongLinks { .. } => Remedy::Mend("their links are computed again"),
+            Self::BrokenViews { .. } => Remedy::Mend("missing messages are left out of them"),
+            Self::WrongCounters { .. } => Remedy::Mend("they are counted again"),
             Self::LostMessages { .. } => Remedy::ByHand("restore a backup if you need them"),
             Self::DoubledMessages { .. } => Remedy::ByHand(
                 "nothing is deleted; go on from a message before the first copy, or begin a new conversation",
@@ -408,9 +408,9 @@ impl RecordProblem {
             Self::OrphanedRows { .. } => {
                 Remedy::Mend("messages are put into sessions of their own, everything else is removed")
             }
-            Self::BrokenNodes { .. } => Remedy::Mend("they lead to their messages at once from now on"),
-            Self::LostPreambles { .. } => Remedy::Nothing("what was sent is not kept anywhere else"),
-            Self::SearchIndex { .. } => Remedy::Mend("the index is made whole"),
+            Self::BrokenNodes { .. } => Remedy::Mend("they are replaced by references to their messages"),
+            Self::LostPreambles { .. } => Remedy::Nothing("the requests are not stored anywhere else"),
+            Self::SearchIndex { .. } => Remedy::Mend("the index is completed"),
             Self::StaleLocks { .. } => Remedy::Mend("they are removed"),
         }
     }

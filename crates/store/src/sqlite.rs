@@ -161,7 +161,8 @@ impl SqliteStore {
             let arrival = migrate::bring_up_to_date(&mut conn, path, steps, now_ms, busy_timeout, progress)?;
             Ok((conn, arrival))
         };
-        let (writer, arrival) = connect().map_err(|error| error.into_store_error("opening the record", path))?;
+        let (writer, arrival) =
+            connect().map_err(|error| error.into_store_error("opening the record", path))?;
         drop(opening);
         Ok(Self {
             path: path.to_path_buf(),

@@ -8,6 +8,7 @@
 //! [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
 //! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
 //! [`check_golden`] compares a text with its golden file, byte for byte.
+//! [`still_host!`] defines a host whose clock stands still.
 //! [`skip`] is how a test says that it cannot run on this machine.
 //! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
@@ -20,6 +21,7 @@ mod chat_wire;
 mod code;
 mod coverage;
 mod golden;
+mod host;
 mod json_text;
 mod list;
 mod logs;

@@ -4,7 +4,7 @@ use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::chain::{LinePart, ended, place_of_root, place_on, selected, successor};
 use crate::sessions::session::{EndReason, Session};
-use crate::views::assembly::{restored_view, own_items, push, with_summary};
+use crate::views::assembly::{own_items, push, restored_view, with_summary};
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
 

@@ -8,7 +8,7 @@ use crate::message::{AppendRange, NewMessage, StoredMessage, StoredRendition};
 use crate::sessions::chain::{LinePart, ended};
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
-use crate::views::assembly::{visible_items, closed, grown, push};
+use crate::views::assembly::{closed, grown, push, visible_items};
 use crate::views::item::{ViewItem, ViewMessage};
 
 use super::state::MemoryState;

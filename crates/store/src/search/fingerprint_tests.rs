@@ -35,7 +35,11 @@ fn three_characters_of_any_script_make_a_triple() {
     assert_eq!(triples_of("数据库连接").len(), 3);
     assert_ne!(triples_of("abc"), triples_of("acb"));
     assert_eq!(fingerprints_of("  a b  "), fingerprints_of("a b"), "white space around it does not count");
-    assert_eq!(fingerprints_of("the end the end the end"), fingerprints_of("the end the"), "each is there once");
+    assert_eq!(
+        fingerprints_of("the end the end the end"),
+        fingerprints_of("the end the"),
+        "each is there once"
+    );
 }
 
 #[test]

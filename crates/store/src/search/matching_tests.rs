@@ -121,7 +121,8 @@ fn proposes(query: &ParsedQuery, text: &str) -> bool {
     let mut set = FingerprintSet::default();
     set.add_text(text);
     let fingerprints = set.take();
-    let has_one = |any: Vec<u32>| any.iter().any(|fingerprint| fingerprints.binary_search(fingerprint).is_ok());
+    let has_one =
+        |any: Vec<u32>| any.iter().any(|fingerprint| fingerprints.binary_search(fingerprint).is_ok());
     query
         .look_ups()
         .iter()

@@ -14,7 +14,7 @@ use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::session::Session;
 
 use super::error::{TxError, TxResult};
-use super::rows::{count, int, require_session, names, write_progress};
+use super::rows::{count, int, names, require_session, write_progress};
 use super::sessions::SessionIds;
 
 const COMPRESSION_LEVEL: i32 = 3;

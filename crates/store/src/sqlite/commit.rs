@@ -7,12 +7,12 @@ use crate::error::StoreError;
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::chain::{self, LinePart, ended, place_on, selected, successor};
 use crate::sessions::session::{EndReason, Session};
-use crate::views::assembly::{restored_view, own_items, push, settled, with_summary};
+use crate::views::assembly::{own_items, push, restored_view, settled, with_summary};
 use crate::views::item::ViewItem;
 use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
 
 use super::error::{TxError, TxResult};
-use super::rows::{count, find_session, from_json_text, int, json_text, require_session, members_of, tip_of};
+use super::rows::{count, find_session, from_json_text, int, json_text, members_of, require_session, tip_of};
 use super::sessions::{self, SessionIds, line_of};
 use super::views;
 

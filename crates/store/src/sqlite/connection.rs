@@ -114,13 +114,17 @@ pub(super) fn is_in_use(path: &Path) -> bool {
 
 /// Opens a database of another program, for reading.
 pub(crate) fn open_foreign(path: &Path) -> Result<Connection> {
-    let failure = |error: rusqlite::Error| TxError::from(error).into_store_error("opening another program's database", path);
+    let failure = |error: rusqlite::Error| {
+        TxError::from(error).into_store_error("opening another program's database", path)
+    };
     fs::metadata(path).map_err(|source| io_error("opening", path, source))?;
     let conn = connect(path, OpenMode::Read, BUSY_TIMEOUT).map_err(failure)?;
     match conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
         Ok(_) => Ok(conn),
         // Its folder cannot be written, and nobody writes it: read the file as it stands.
-        Err(_) if !has_journal(path) => connect(path, OpenMode::ReadUnchanging, BUSY_TIMEOUT).map_err(failure),
+        Err(_) if !has_journal(path) => {
+            connect(path, OpenMode::ReadUnchanging, BUSY_TIMEOUT).map_err(failure)
+        }
         Err(error) => Err(failure(error)),
     }
 }

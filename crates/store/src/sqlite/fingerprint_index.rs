@@ -290,7 +290,9 @@ fn read_sealed(
             return Ok(None);
         }
     }
-    for (place, fingerprints) in held.into_iter().enumerate().filter(|(_, fingerprints)| !fingerprints.is_empty()) {
+    for (place, fingerprints) in
+        held.into_iter().enumerate().filter(|(_, fingerprints)| !fingerprints.is_empty())
+    {
         blocks.entry(place).or_default().fingerprints = fingerprints;
     }
     Ok(Some(()))
@@ -386,7 +388,10 @@ impl<'a> BlockBuilder<'a> {
             match (self.read_row)(row, &mut self.set)? {
                 RowState::Gone => continue,
                 RowState::Unreadable => {
-                    known.iter().flat_map(|block| &block.fingerprints).for_each(|fingerprint| self.set.add(*fingerprint));
+                    known
+                        .iter()
+                        .flat_map(|block| &block.fingerprints)
+                        .for_each(|fingerprint| self.set.add(*fingerprint));
                 }
                 RowState::Read => {}
             }

@@ -165,7 +165,8 @@ fn rows_that_come_late_are_taken_into_their_segments() {
             let mut set = FingerprintSet::default();
             assert_eq!(add_fingerprints(conn, &folder, *row, &mut set)?, RowState::Read);
             let fingerprints = set.take();
-            writer.add(conn, *row, |set| fingerprints.iter().for_each(|fingerprint| set.add(*fingerprint)))?;
+            writer
+                .add(conn, *row, |set| fingerprints.iter().for_each(|fingerprint| set.add(*fingerprint)))?;
         }
         writer.finish(conn)
     });

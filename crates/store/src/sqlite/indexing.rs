@@ -210,7 +210,11 @@ pub(super) fn add_fingerprints(
     })
 }
 
-fn add_fingerprints_of_message(conn: &Connection, id: i64, set: &mut FingerprintSet) -> rusqlite::Result<RowState> {
+fn add_fingerprints_of_message(
+    conn: &Connection,
+    id: i64,
+    set: &mut FingerprintSet,
+) -> rusqlite::Result<RowState> {
     let mut select = conn.prepare_cached(
         "SELECT coalesce(s.owner, ''), coalesce(s.chain, m.session), m.role, m.flags, m.tools, m.coding, m.origin
          FROM messages m LEFT JOIN sessions s ON s.ordinal = m.session WHERE m.id = ?1",

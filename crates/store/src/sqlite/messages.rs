@@ -18,7 +18,7 @@ use super::error::TxResult;
 use super::indexing::{Belonging, Indexing, take_numbers};
 use super::message_codec::{self, PackedBody};
 use super::rows::{
-    MACHINE_WRITTEN, RESULTS_ONLY, count, int, require_session, members_of, names_text, role_code,
+    MACHINE_WRITTEN, RESULTS_ONLY, count, int, members_of, names_text, require_session, role_code,
     write_progress,
 };
 use super::sessions::line_of;

@@ -17,8 +17,8 @@ use crate::views::item::ViewItem;
 
 use super::error::{TxError, TxResult};
 use super::rows::{
-    CHAIN_COLUMN, count, find_session, int, require_session, members_of, session, session_at, session_columns,
-    tip_of,
+    CHAIN_COLUMN, count, find_session, int, members_of, require_session, session, session_at,
+    session_columns, tip_of,
 };
 use super::views;
 

@@ -19,7 +19,7 @@ use crate::views::summary::{Continuation, MessageRun, Selection, Summary, Summar
 
 use super::artifacts::{self, Reference};
 use super::indexing::Indexing;
-use super::rows::{int, require_session, members_of};
+use super::rows::{int, members_of, require_session};
 use super::{SqliteStore, Write};
 use super::{calls, commit, connection, deletion, guards, messages, nodes, sessions, views};
 
@@ -109,7 +109,7 @@ impl Store for SqliteStore {
     }
 
     fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>> {
-        self.read("reading a view", |conn| views::visible_items(conn, owner, id))
+        self.read("reading a view", |conn| views::items_of_session(conn, owner, id))
     }
 
     fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>> {

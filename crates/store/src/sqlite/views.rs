@@ -7,12 +7,12 @@ use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{StoredMessage, StoredRendition};
 use crate::sessions::session::Session;
-use crate::views::assembly::{visible_items, closed, grown, open_run, push};
+use crate::views::assembly::{closed, grown, open_run, push, visible_items};
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::summary::SummaryId;
 
 use super::error::{TxError, TxResult};
-use super::rows::{count, from_json_text, int, json_text, require_session, message, message_columns};
+use super::rows::{count, from_json_text, int, json_text, message, message_columns, require_session};
 use super::sessions::SessionIds;
 
 pub(super) const RANGE: i64 = 0;
@@ -184,7 +184,7 @@ impl Ordinals {
     }
 }
 
-pub(super) fn visible_items(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<ViewItem>> {
+pub(super) fn items_of_session(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<ViewItem>> {
     let session = require_session(conn, owner, id)?;
     Ok(visible_items(items_of(conn, &session)?, &session))
 }

@@ -49,7 +49,8 @@ fn the_form_of_slices_is_part_of_the_format() {
 fn segments() -> impl Strategy<Value = (usize, Vec<Vec<u32>>)> {
     // Few fingerprints in many blocks, and many in few, of both kinds: every form of entries.
     let fingerprints = prop_oneof![0_u32..40, 0..FINGERPRINTS, FIRST_PAIR..FIRST_PAIR + 40];
-    let block = prop::collection::btree_set(fingerprints, 0..60).prop_map(|fingerprints| fingerprints.into_iter().collect());
+    let block = prop::collection::btree_set(fingerprints, 0..60)
+        .prop_map(|fingerprints| fingerprints.into_iter().collect());
     prop_oneof![
         (Just(128), prop::collection::vec(block.clone(), 0..=128)),
         (Just(1024), prop::collection::vec(block, 0..=300)),

@@ -50,8 +50,8 @@ pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
     if problems.is_empty() {
         return Ok(Vec::new());
     }
-    let failure = problems.iter().take(NAMED).map(|(id, words)| format!("{id} {words}")).collect();
-    Ok(vec![RecordProblem::BrokenNodes { count: problems.len() as u64, problems: told }])
+    let examples = problems.iter().take(NAMED).map(|(id, words)| format!("{id} {words}")).collect();
+    Ok(vec![RecordProblem::BrokenNodes { count: problems.len() as u64, problems: examples }])
 }
 
 /// Makes leaves of nodes that do not hold together, and plain summaries of those in views.

@@ -240,7 +240,10 @@ impl fmt::Display for RecordProblem {
             }
             Self::OtherProgram { path } => write!(f, "{} is a database of another program", path.display()),
             Self::FutureSchema { found, known } => {
-                write!(f, "the record has schema version {found}; this version supports versions up to {known}")
+                write!(
+                    f,
+                    "the record has schema version {found}; this version supports versions up to {known}"
+                )
             }
             Self::OldSchema { found, known } => {
                 write!(f, "the record has schema version {found}; the newest is {known}")
@@ -253,7 +256,9 @@ impl fmt::Display for RecordProblem {
                     problems.first().map_or("unreadable", String::as_str)
                 )
             }
-            Self::OpenToOthers { count, .. } => write!(f, "{count} files or folders are readable by other users"),
+            Self::OpenToOthers { count, .. } => {
+                write!(f, "{count} files or folders are readable by other users")
+            }
             Self::LostArtifacts { count, .. } => write!(f, "{count} artifacts are missing or damaged"),
             Self::OrphanedArtifacts { count, bytes, .. } => {
                 write!(f, "nothing refers to {count} artifacts ({bytes} bytes)")
@@ -263,7 +268,9 @@ impl fmt::Display for RecordProblem {
                 write!(f, "{} files among the artifacts are not ours", paths.len())
             }
             Self::DeadEnds { count, .. } => write!(f, "{count} compacted sessions have no successor"),
-            Self::LostParents { count, .. } => write!(f, "{count} sessions depend on a session that is missing"),
+            Self::LostParents { count, .. } => {
+                write!(f, "{count} sessions depend on a session that is missing")
+            }
             Self::WrongLinks { count, .. } => {
                 write!(f, "{count} sessions are linked wrongly")
             }
@@ -271,7 +278,9 @@ impl fmt::Display for RecordProblem {
             Self::WrongCounters { count, .. } => write!(f, "the counters of {count} sessions are wrong"),
             Self::LostMessages { count, .. } => write!(f, "{count} messages are missing"),
             Self::DoubledMessages { count, .. } => write!(f, "{count} messages were recorded twice"),
-            Self::UnreadableMessages { count, .. } => write!(f, "{count} messages do not match their checksum"),
+            Self::UnreadableMessages { count, .. } => {
+                write!(f, "{count} messages do not match their checksum")
+            }
             Self::OrphanedRows { count, tables } => {
                 write!(f, "{count} rows belong to no session ({})", tables.join(", "))
             }
@@ -284,7 +293,9 @@ impl fmt::Display for RecordProblem {
             Self::SearchIndex { missing, surplus } => {
                 write!(f, "the search index lacks {missing} texts and has {surplus} too many")
             }
-            Self::StaleLocks { locks } => write!(f, "{} locks belong to processes that ended or are overdue", locks.len()),
+            Self::StaleLocks { locks } => {
+                write!(f, "{} locks belong to processes that ended or are overdue", locks.len())
+            }
         }
     }
 }

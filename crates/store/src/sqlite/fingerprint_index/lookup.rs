@@ -74,8 +74,9 @@ impl<'c> IndexLookup<'c> {
         let mut open = self.open.query([keys.start, keys.end])?;
         while let Some(row) = open.next()? {
             let list = FingerprintList::new(row.get_ref(1)?.as_blob()?);
-            let holds_one =
-                |list: &FingerprintList<'_>, any: &Vec<u32>| any.iter().any(|fingerprint| list.holds(*fingerprint));
+            let holds_one = |list: &FingerprintList<'_>, any: &Vec<u32>| {
+                any.iter().any(|fingerprint| list.holds(*fingerprint))
+            };
             if list.is_none_or(|list| wanted.iter().all(|any| holds_one(&list, any))) {
                 found.add((row.get::<_, i64>(0)? - keys.start) as usize);
             }

@@ -94,8 +94,12 @@ impl<'a> SearchScope<'a> {
         let mut fingerprints = Vec::new();
         match &self.line {
             // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
-            Some(line) => fingerprints.push(line.iter().map(|stretch| chain_fingerprint(stretch.chain)).collect()),
-            None if self.has_other_owners()? => fingerprints.push(vec![owner_fingerprint(self.owner.as_str())]),
+            Some(line) => {
+                fingerprints.push(line.iter().map(|stretch| chain_fingerprint(stretch.chain)).collect())
+            }
+            None if self.has_other_owners()? => {
+                fingerprints.push(vec![owner_fingerprint(self.owner.as_str())])
+            }
             None => {}
         }
         fingerprints.extend(self.query.role.map(|role| vec![role_fingerprint(role)]));

@@ -11,7 +11,7 @@ use throughline_agent::{
     ToolBox, Workspace, WriteFile,
 };
 use throughline_engine::{
-    Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, Host, HttpUpstream, LockPolicy,
+    Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, HttpUpstream, LockPolicy,
     ModelSummaries, ModelTarget, OwnModel, PriceSource, RecordPolicy, SessionSetup, SummarySetup,
     ThresholdOrigin, ToolOutputPolicy,
 };
@@ -20,7 +20,7 @@ use throughline_provider::{
     CachePolicy, CacheSeller, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings, PrefixCache,
     RetryLimits, TimeLimits,
 };
-use throughline_store::{Holder, IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
+use throughline_store::{IdLength, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::WireFormat;
@@ -29,27 +29,7 @@ use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 pub(crate) const MODEL: &str = "worker";
 pub(crate) const PROMPT: &str = "You are careful.";
 
-/// Time stands still, and numbers only count up.
-#[derive(Default)]
-struct StillHost(AtomicU32);
-
-impl Host for StillHost {
-    fn now_ms(&self) -> Millis {
-        1_763_200_000_000
-    }
-
-    fn random(&self) -> u32 {
-        self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761)
-    }
-
-    fn holder(&self) -> Holder {
-        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "test".to_owned() }
-    }
-
-    fn is_alive(&self, _holder: &Holder) -> bool {
-        true
-    }
-}
+throughline_testkit::still_host!(struct StillHost at 1_763_200_000_000);
 
 /// Answers every question the same way and keeps what it was asked.
 pub(crate) struct Always {

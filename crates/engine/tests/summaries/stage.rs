@@ -1,12 +1,11 @@
 //! A conversation over HTTP whose model also writes the summaries, and what can be seen of it.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use throughline_engine::{
-    Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host,
-    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource,
+    Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope,     HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource,
     RecordPolicy, SUMMARY_TASK, SessionSetup, SummaryRoute, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{
@@ -15,7 +14,7 @@ use throughline_provider::{
 };
 use throughline_redact::Redactor;
 use throughline_store::{
-    Holder, IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Store, ViewMessage,
+    IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Store, ViewMessage,
 };
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::LimitPolicy;
@@ -32,27 +31,7 @@ pub(crate) const MODEL: &str = "talker";
 /// A rule of the person's, which must outlast everything.
 pub(crate) const RULE: &str = "Never paint the harbour gate any colour but blue.";
 
-/// The clock of a story stands still, and its numbers only count up.
-#[derive(Default)]
-pub(crate) struct StillHost(AtomicU32);
-
-impl Host for StillHost {
-    fn now_ms(&self) -> Millis {
-        START_MS
-    }
-
-    fn random(&self) -> u32 {
-        self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761)
-    }
-
-    fn holder(&self) -> Holder {
-        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "test".to_owned() }
-    }
-
-    fn is_alive(&self, _holder: &Holder) -> bool {
-        true
-    }
-}
+throughline_testkit::still_host!(pub(crate) struct StillHost at START_MS);
 
 /// A client that tries once.
 pub(crate) fn client() -> Client {

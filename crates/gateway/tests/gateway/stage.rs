@@ -1,6 +1,6 @@
 //! A gateway on a port of its own, with an upstream that answers by script behind it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, HoldLimits, PrefixCache, RetryLimits,
     SecretKey, TimeLimits,
 };
-use throughline_store::{Holder, IdLength, Millis, Owner, SqliteStore, Store};
+use throughline_store::{IdLength, Owner, SqliteStore, Store};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::Catalogue;
 use throughline_transcript::WireFormat;
@@ -28,27 +28,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) const MODEL: &str = "worker";
 
-/// Time stands still, and numbers only count up.
-#[derive(Default)]
-pub(crate) struct StillHost(AtomicU32);
-
-impl Host for StillHost {
-    fn now_ms(&self) -> Millis {
-        1_763_200_000_000
-    }
-
-    fn random(&self) -> u32 {
-        self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761)
-    }
-
-    fn holder(&self) -> Holder {
-        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "test".to_owned() }
-    }
-
-    fn is_alive(&self, _holder: &Holder) -> bool {
-        true
-    }
-}
+throughline_testkit::still_host!(pub(crate) struct StillHost at 1_763_200_000_000);
 
 /// The tools of the lossless engine, as they are.
 struct LcmTools {

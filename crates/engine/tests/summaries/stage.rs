@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use throughline_engine::{
-    Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope,     HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource,
+    Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope,
+    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource,
     RecordPolicy, SUMMARY_TASK, SessionSetup, SummaryRoute, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{

@@ -33,7 +33,6 @@ use crate::results::Finished;
 use crate::tool::ToolBox;
 
 pub use memory_saving::{MEMORY_TASK, SaveMemory};
-pub use turn::TurnDone;
 
 use memory_saving::MemorySaving;
 

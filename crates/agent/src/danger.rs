@@ -19,7 +19,7 @@ use std::ops::Range;
 use crate::shell::{Redirect, Script, Step, Word};
 use places::Use;
 
-pub use kind::{Danger, FileKind};
+pub(crate) use kind::{Danger, FileKind};
 
 /// Command lines within command lines; people nest two or three.
 const MAX_NESTED: usize = 8;
@@ -28,7 +28,7 @@ const MAX_SCRIPTS: usize = 64;
 
 /// What makes a command dangerous, the worst first. `files` knows what there is at a path named in it.
 #[must_use]
-pub fn dangers_of(command: &str, files: &dyn Fn(&str) -> FileKind) -> Vec<Danger> {
+pub(crate) fn dangers_of(command: &str, files: &dyn Fn(&str) -> FileKind) -> Vec<Danger> {
     let mut analysis = Analysis { files, found: Vec::new(), scripts: 0 };
     analysis.script(command, 0);
     let mut found = analysis.found;

@@ -127,7 +127,7 @@ pub enum ToolError {
 }
 
 /// A call on its way.
-pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+pub(crate) type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
 /// Something a model may do.
 pub trait Tool: Send + Sync {

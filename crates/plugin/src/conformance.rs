@@ -21,7 +21,8 @@ use crate::connection::{EngineBounds, Launch};
 use crate::process_engine::ProcessEngine;
 use crate::services::HostServices;
 
-pub use check::{CheckEnvironment, CheckVerdict, ConformanceCheck, MakeEngine};
+pub(crate) use check::CheckEnvironment;
+pub use check::{CheckVerdict, ConformanceCheck, MakeEngine};
 
 /// Checks an engine, wherever it runs.
 pub async fn check_engine(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {

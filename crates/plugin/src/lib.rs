@@ -22,9 +22,7 @@ mod serve;
 mod services;
 mod unavailable;
 
-pub use conformance::{
-    CheckEnvironment, CheckVerdict, ConformanceCheck, MakeEngine, check_engine, check_process,
-};
+pub use conformance::{CheckVerdict, ConformanceCheck, MakeEngine, check_engine, check_process};
 pub use connection::{EngineBounds, Launch};
 pub use fallback::FallbackEngine;
 pub use health::EngineHealth;

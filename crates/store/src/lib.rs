@@ -24,9 +24,7 @@ mod store;
 mod views;
 
 pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
-pub use call::{
-    CallFilter, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
-};
+pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal};
 pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};

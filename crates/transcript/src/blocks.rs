@@ -9,7 +9,7 @@ use crate::json::{Cursor, JsonStr, Span};
 use crate::message::{Arguments, Form, Message, Part, Role};
 use crate::shared_text::SharedText;
 
-/// BlockContent nested deeper than this is carried as opaque: no wire nests blocks more than a few levels, and a reader that
+/// Content nested deeper than this is carried as opaque: no wire nests blocks more than a few levels, and a reader that
 /// follows any depth could be made to exhaust the stack.
 const MAX_BLOCK_DEPTH: u8 = 6;
 /// Inside a tool call only names and arguments are looked for, not content.

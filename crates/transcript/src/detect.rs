@@ -17,7 +17,7 @@ pub enum WireFormatChoice {
 /// How far around a text or the edge of a block its type is looked for.
 const NEAR_BYTES: usize = 40;
 
-/// FormatEvidence for each wire; the strongest wins and chat is the plain default.
+/// Evidence for each wire format; the strongest wins and chat is the plain default.
 #[derive(Default)]
 pub(crate) struct FormatEvidence {
     chat: u32,

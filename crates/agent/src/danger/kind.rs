@@ -63,7 +63,7 @@ impl Danger {
 
 /// What there is at a path that a command names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
+pub(crate) enum FileKind {
     /// Nothing, or nothing that could be lost.
     Nothing,
     /// A file with something in it.

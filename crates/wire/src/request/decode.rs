@@ -13,7 +13,7 @@ use crate::request::members::{RequestMembers, offset_in};
 use crate::request::{CapMember, Request, list_name, system_name};
 
 impl Request {
-    /// Reads a body. RequestMembers nobody knows are kept like all others; nesting is limited to 128 levels.
+    /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.
     pub fn decode(wire_format: WireFormat, body: impl AsRef<[u8]>) -> Result<Self, RequestError> {
         let body = body.as_ref();
         if body.len() >= u32::MAX as usize {

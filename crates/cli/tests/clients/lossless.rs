@@ -83,7 +83,7 @@ async fn a_long_conversation_is_a_tree_that_can_be_read_down_to_its_words() {
     // What is not there is said, and what to do about it.
     for (arguments, code, words) in [
         (["lcm", "show", "n999999"], 3, "there is no summary n999999"),
-        (["lcm", "show", "banana"], 2, "`banana` is no node"),
+        (["lcm", "show", "banana"], 2, "`banana` is not a node id"),
         (["lcm", "tree", "nowhere"], 3, "there is no session `nowhere`"),
     ] {
         let (told, error) = gateway.ask_in_vain(&arguments);

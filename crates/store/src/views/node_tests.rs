@@ -23,6 +23,6 @@ fn a_node_is_named_by_its_number() {
     }
     for text in ["", "n", "n-1", "+3", "nn1", "12a", "n99999999999999999999999"] {
         let error = text.parse::<SummaryId>().unwrap_err().to_string();
-        assert!(error.ends_with("nodes are named like `n12`"), "{error}");
+        assert!(error.ends_with("node ids look like `n12`"), "{error}");
     }
 }

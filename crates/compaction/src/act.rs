@@ -16,7 +16,7 @@ pub use family::ToolFamily;
 pub use line::{CLEARED, thousands};
 pub(crate) use looking::only_looks;
 pub use result::ActOutcome;
-pub(crate) use result::slice_start;
+pub(crate) use result::{slice_end, slice_start};
 pub use status::{CallAnswer, CallStatus, Evidence, StatusReading, read_status};
 
 #[cfg(test)]

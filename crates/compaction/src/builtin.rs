@@ -1,21 +1,17 @@
-//! The built-in summariser: fills the thirteen sections by rules, quoting what was said and done. It needs no model,
-//! always works, and carries an earlier summary forward.
+//! The built-in summariser: writes the notes by rules, from the state of the conversation and what was said in it. It needs
+//! no model, always works, and carries earlier notes forward.
 
-mod actions;
+mod carry;
+mod decisions;
+mod draft;
 mod files;
-mod focus;
-mod outline;
-mod select;
-mod state;
-mod statements;
+mod present;
+mod story;
 mod topic;
-mod turns;
-mod update;
 mod write;
 
 use crate::preface::Maker;
 use crate::summarise::{Summariser, SummaryFuture, SummaryRequest};
-pub(crate) use statements::{is_correction, is_rule, sentences};
 
 /// Summarises by rules.
 #[derive(Clone, Copy, Debug, Default)]

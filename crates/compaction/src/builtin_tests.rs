@@ -102,8 +102,8 @@ fn the_open_request_stands_word_for_word() {
         .run("make", "ok\n");
     let summary = talk.summary_within(2, 4_000, None, Some(2..3));
     assert_eq!(texts(&summary, Section::ActiveTask), [request]);
-    assert_eq!(texts(&summary, Section::Goal), ["What is in here?"]);
-    assert_eq!(texts(&summary, Section::ResolvedQuestions), ["\"What is in here?\" -> A parser."]);
+    assert_eq!(texts(&summary, Section::Goal), ["Began with: \"What is in here?\""]);
+    assert!(texts(&summary, Section::CompletedActions)[0].contains("A parser."));
     assert_eq!(texts(&summary, Section::PendingAsks), Vec::<&str>::new());
 }
 
@@ -111,8 +111,13 @@ fn the_open_request_stands_word_for_word() {
 fn a_request_that_was_answered_is_no_task() {
     let talk = Talk::default().user("Fix it.").run("make", "ok\n").answer("Fixed.").user("Thanks");
     let summary = talk.summary(1);
-    assert_eq!(texts(&summary, Section::ActiveTask), Vec::<&str>::new());
-    assert_eq!(texts(&summary, Section::ResolvedQuestions), ["\"Fix it.\" -> Fixed."]);
+    assert_eq!(
+        texts(&summary, Section::ActiveTask),
+        ["Thanks"],
+        "the newest words are quoted although the tail has them"
+    );
+    assert!(texts(&summary, Section::CompletedActions).join("\n").contains("Fixed."));
+    assert_eq!(texts(&summary, Section::PendingAsks), Vec::<&str>::new());
 }
 
 #[test]
@@ -128,7 +133,7 @@ fn a_request_nobody_answered_is_pending() {
 }
 
 #[test]
-fn rules_and_corrections_are_kept_in_any_language() {
+fn rules_are_kept_in_any_language() {
     let talk = Talk::default()
         .user("Make it faster. Never use unsafe code! The name is fine.")
         .answer("Done.")
@@ -139,15 +144,15 @@ fn rules_and_corrections_are_kept_in_any_language() {
         .user("Bitte immer die Tests laufen lassen.")
         .answer("Gut.")
         .user("next");
-    let constraints = talk.summary(1);
+    let summary = talk.summary(1);
+    assert!(
+        texts(&summary, Section::CompletedActions)
+            .join("\n")
+            .contains("No, that is wrong: I meant the reader.")
+    );
     assert_eq!(
-        texts(&constraints, Section::Constraints),
-        [
-            "Never use unsafe code!",
-            "No, that is wrong: I meant the reader.",
-            "请不要修改公共接口。",
-            "Bitte immer die Tests laufen lassen.",
-        ]
+        texts(&summary, Section::Constraints),
+        ["Never use unsafe code!", "请不要修改公共接口。", "Bitte immer die Tests laufen lassen.",]
     );
 }
 
@@ -180,21 +185,17 @@ fn actions_are_numbered_with_their_outcome_and_files_with_their_history() {
     let expected: Vec<Option<u32>> = (1..=actions.len()).map(|n| u32::try_from(n).ok()).collect();
     assert_eq!(numbers, expected);
     let told = texts(&summary, Section::CompletedActions).join("\n");
-    for needed in [
-        "sum.rs",
-        "cargo test -p sum",
-        "exit 101",
-        "error[E0308]: mismatched types",
-        "git commit -am 'Widen'",
-    ] {
+    for needed in
+        ["sum.rs", "cargo test -p sum", "failed: error[E0308]: mismatched types", "git commit -am 'Widen'"]
+    {
         assert!(told.contains(needed), "{needed} is missing:\n{told}");
     }
     let files = texts(&summary, Section::RelevantFiles);
     assert_eq!(files.len(), 1, "{files:?}");
     assert!(files[0].starts_with("`src/sum.rs` edited twice"), "{files:?}");
-    assert!(files[0].contains("read") && files[0].contains("total_sum"), "{files:?}");
+    assert!(told.contains("test result: ok. 4 passed; 0 failed"), "{told}");
     let state = texts(&summary, Section::ActiveState).join("\n");
-    assert!(state.contains("test result: ok. 4 passed; 0 failed"), "{state}");
+    assert!(state.contains("`cargo test -p sum` -> ok"), "{state}");
     assert_eq!(texts(&summary, Section::Blocked), Vec::<&str>::new(), "the failure was made good");
 }
 
@@ -270,7 +271,7 @@ fn a_small_budget_keeps_what_matters() {
 
 #[test]
 fn nothing_worth_a_word_gives_an_empty_document() {
-    let talk = Talk::default().answer("hm").user("ok");
+    let talk = Talk::default().answer("hm").answer("so");
     assert!(talk.summary(1).is_empty());
 }
 
@@ -300,10 +301,11 @@ fn an_earlier_summary_is_carried_and_moved_on() {
     let summary = talk.summary_within(1, 4_000, Some(&earlier), None);
     assert_eq!(texts(&summary, Section::Goal), ["Ship version two."]);
     assert_eq!(texts(&summary, Section::Constraints), ["Never push."]);
-    assert_eq!(texts(&summary, Section::ActiveTask), Vec::<&str>::new());
-    let resolved = texts(&summary, Section::ResolvedQuestions).join("\n");
-    for needed in ["Which API?", "Port the parser.", "Go on."] {
-        assert!(resolved.contains(needed), "{needed} is missing:\n{resolved}");
+    assert_eq!(texts(&summary, Section::ActiveTask), ["Great"]);
+    assert_eq!(texts(&summary, Section::ResolvedQuestions), ["\"Which API?\" -> The new one."]);
+    let told = texts(&summary, Section::CompletedActions).join("\n");
+    for needed in ["Go on.", "The parser is ported."] {
+        assert!(told.contains(needed), "{needed} is missing:\n{told}");
     }
     assert!(!summary.to_markdown().contains("porting lexer.rs"), "the present is described anew");
     let actions = summary.entries(Section::CompletedActions);
@@ -312,15 +314,39 @@ fn an_earlier_summary_is_carried_and_moved_on() {
 }
 
 #[test]
-fn counting_numbers_of_a_file_do_not_fill_its_entry() {
-    let rows: String = (402..470).map(|row| format!("row {row} of load_rows_{}\n", row % 3)).collect();
-    let mut talk = Talk::default().user("Look at the rows.");
-    for _ in 0..6 {
-        talk = talk.step("read_file", r#"{"path":"rows.txt"}"#, &rows);
+fn nothing_the_agent_said_stands_twice() {
+    let mut talk = Talk::default().user("Make the cache safe to share.");
+    for n in 0..12 {
+        talk = talk.answer(&format!(
+            "The cache of part {n} is shared because reader_{n} keeps it, instead of a copy."
+        ));
+        talk = talk.run(&format!("make part_{n}"), "ok\n").user(&format!("Go on with part {}.", n + 1));
     }
-    let text = talk.answer("Seen.").user("Go on.").summary(1).to_markdown();
-    assert!(text.contains("load_rows_1"), "{text}");
-    for row in [402, 403, 430, 469] {
-        assert!(!text.contains(&row.to_string()), "{row} in {text}");
+    let text = talk.summary(1).to_markdown();
+    for n in 0..12 {
+        let sentence = format!("The cache of part {n} is shared");
+        assert!(text.matches(&sentence).count() <= 1, "{sentence}\n{text}");
     }
+}
+
+#[test]
+fn old_turns_are_thinned_and_none_is_cut_off() {
+    let mut talk = Talk::default();
+    for n in 0..40 {
+        talk = talk.user(&format!("Please repair module number {n}."));
+        talk = talk.run(&format!("make module_{n}"), "done\n");
+        talk = talk.answer(&format!(
+            "Module {n} is repaired: limit_{n} was off by one.\n\n{}",
+            "More about it is told here.\n".repeat(12)
+        ));
+    }
+    let summary = talk.user("And now?").summary_within(1, 2_600, None, None);
+    let told = texts(&summary, Section::CompletedActions).join("\n");
+    for n in 0..40 {
+        assert!(
+            told.contains(&format!("module number {n}.")) || n == 0,
+            "the request {n} is missing:\n{told}"
+        );
+    }
+    assert!(told.contains("limit_1 ") && told.contains("limit_39 "), "{told}");
 }

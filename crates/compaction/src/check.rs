@@ -5,11 +5,9 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashSet;
 use throughline_redact::Redactor;
-use throughline_transcript::{human_words, strip_injected};
 
-use crate::act::{Act, ActOutcome, ToolFamily};
+use crate::act::{ToolFamily, is_member_name};
 use crate::anchors::{AnchorKind, scan_anchors};
-use crate::builtin::{is_correction, is_rule, sentences};
 use crate::document::SummaryDocument;
 use crate::ledger::SeenBy;
 use crate::number_runs::is_in_number_run;
@@ -77,10 +75,12 @@ pub struct FactReport {
 pub const NOT_IN_RECORD: &str = "[not in the record]";
 /// How a mask begins; see `throughline_redact`.
 const MASK_OPENING: &str = "[redacted:";
-/// Longer words are no rule but a description.
-const MAX_CONSTRAINT_CHARS: usize = 500;
+/// A rule at least this strong is a fact that no summary should miss.
+const STRONG_RULE: u8 = 2;
 /// Names the model wrote at least this often are part of what the work turned on.
 const OFTEN_WRITTEN: u32 = 4;
+/// Share of a summary by rules that names without more words may have.
+const NAMES_PERCENT: u64 = 3;
 /// More names than this are detail.
 const MAX_NAMES: usize = 120;
 
@@ -94,21 +94,10 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
             facts.push(Fact { kind, text: text.to_owned(), message });
         }
     };
-    let folded: Vec<usize> = request.summarised().collect();
-    for &index in &folded {
-        let Some(message) = request.messages.get(index) else { continue };
-        if message.role().is_instructions() {
-            let text = message.text();
-            let own = strip_injected(&text);
-            if own.chars().count() < MAX_CONSTRAINT_CHARS {
-                push(FactKind::Constraint, own, index);
-            }
-        }
-        let Some(words) = human_words(message) else { continue };
-        for sentence in sentences(&words).filter(|s| (8..MAX_CONSTRAINT_CHARS).contains(&s.chars().count())) {
-            if is_rule(sentence) || is_correction(sentence) {
-                push(FactKind::Constraint, sentence, index);
-            }
+    let state = request.ledger.state();
+    for rule in state.constraints.iter().filter(|rule| rule.strength >= STRONG_RULE) {
+        if request.summarised().any(|index| index == rule.message as usize) {
+            push(FactKind::Constraint, &rule.text, rule.message as usize);
         }
     }
     let acts = request.ledger.acts_between(request.span.start, request.span.end);
@@ -123,8 +112,11 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
             push(FactKind::Command, &act.target, act.message as usize);
         }
     }
-    for (error, message) in standing_errors(acts, request.ledger.acts()) {
-        push(FactKind::Error, error, message);
+    let problems = state.open_problems().filter(|problem| problem.command.is_some());
+    let told: Vec<_> =
+        problems.filter(|problem| request.span.contains(&(problem.message as usize))).collect();
+    for problem in told.iter().rev().take(MAX_ERRORS) {
+        push(FactKind::Error, &problem.text, problem.message as usize);
     }
     let shown = request.shown_text;
     let tail_start = request.plan.tail.start;
@@ -133,6 +125,9 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
         let last = info.last as usize;
         // What the tail shows needs no help.
         if last >= tail_start || !request.span.contains(&last) || request.ledger.is_secret(text) {
+            continue;
+        }
+        if is_member_name(text) {
             continue;
         }
         let is_often_written = info.written >= OFTEN_WRITTEN && info.messages >= 3;
@@ -157,25 +152,6 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
 
 /// Failures told as facts; older ones have been overtaken by events.
 const MAX_ERRORS: usize = 4;
-
-/// What the last failures said that no later call of the same kind made good, newest first.
-fn standing_errors<'a>(acts: &'a [Act], all: &[Act]) -> Vec<(&'a str, usize)> {
-    let failed = |act: &Act| act.outcome.as_ref().is_some_and(|outcome| outcome.failed() && !outcome.not_run);
-    let made_good = |act: &Act| {
-        all.iter().any(|later| {
-            later.message > act.message
-                && later.family == act.family
-                && later.target == act.target
-                && later.outcome.as_ref().is_some_and(ActOutcome::shows_no_failure)
-        })
-    };
-    let standing = acts.iter().rev().filter(|act| failed(act) && !made_good(act));
-    let told = standing.filter_map(|act| {
-        let error = act.outcome.as_ref()?.errors.first()?;
-        Some((error.as_str(), act.message as usize))
-    });
-    told.take(MAX_ERRORS).collect()
-}
 
 fn fact_kind(kind: AnchorKind) -> FactKind {
     match kind {
@@ -241,6 +217,15 @@ pub fn check(
             missing.push(fact)
         }
     }
+    if maker == Maker::Rules {
+        // The rules have chosen among sentences and errors already; what they may have missed are exact names.
+        missing
+            .retain(|fact| !matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command));
+    }
+    let room_tokens = match maker {
+        Maker::Rules => room_tokens.min(request.budget_tokens * NAMES_PERCENT / 100),
+        Maker::Model => room_tokens,
+    };
     attach(document, missing, request, room_tokens, &mut report);
     report
 }

@@ -94,8 +94,7 @@ fn facts_are_what_people_said_and_what_was_changed() {
             "Constraint Never touch src/api.rs! @1",
             "Path src/net.rs @2",
             "Command git commit -am 'Retry' @6",
-            "Error error: line too long @10",
-            "Error old_string not found @4",
+            "Error error: line too long @11",
             "Number 8443 @1",
             "Url https://a.example/doc @1",
         ]

@@ -13,6 +13,7 @@ use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_in
 use crate::act::{Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::interner::{Interner, Seen};
+use crate::state::State;
 
 /// Who an anchor was seen with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -76,6 +77,7 @@ pub struct Ledger {
     messages: u32,
     redactor: Option<Redactor>,
     secrets: Vec<String>,
+    state: State,
 }
 
 /// Measures a message in tokens.
@@ -123,6 +125,7 @@ impl Ledger {
         if middle == 0 || middle >= messages.len() {
             let mut whole = Self::new(redactor);
             let sizes = whole.append_all(messages, count_message);
+            whole.read_state(messages);
             return (whole, sizes);
         }
         let (early, late) = messages.split_at(middle);
@@ -143,6 +146,7 @@ impl Ledger {
                 // A panic in the worker cannot happen by construction; reading the half here keeps the result whole.
                 Err(_) => sizes.extend(first.append_all(late, count_message)),
             }
+            first.read_state(messages);
             (first, sizes)
         })
     }
@@ -163,6 +167,27 @@ impl Ledger {
     /// Adds the next message.
     pub fn append(&mut self, message: &Message) {
         self.append_with(message, &mut Buffers::default());
+        self.read_state(std::slice::from_ref(message));
+    }
+
+    /// Reads messages into the state, which follows their order; the ledger itself has read them already.
+    fn read_state(&mut self, messages: &[Message]) {
+        let mut state = std::mem::take(&mut self.state);
+        for message in messages {
+            state.append(message, self);
+        }
+        self.state = state;
+    }
+
+    /// Where the conversation stands.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// A text with its secrets masked.
+    pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.redact(text))
     }
 
     fn append_with(&mut self, message: &Message, buffers: &mut Buffers) {

@@ -21,6 +21,7 @@ mod preface;
 mod rendition;
 mod report;
 mod sections;
+mod state;
 mod summarise;
 mod view;
 
@@ -48,6 +49,10 @@ pub use preface::{
 pub use rendition::{PruneCounts, PruneRules, Rendition, RenditionKind, append_note, prune, with_note};
 pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
 pub use sections::Section;
+pub use state::{
+    Choice, Constraint, Delegated, Edit, Entity, Fate, Look, Problem, Request, Run, RunOutcome, State,
+    Statement, TodoItem, TodoSource, TodoStatus, Via,
+};
 pub use summarise::{
     Account, CountTokens, Detail, Manner, Reach, SummariseError, Summariser, SummaryFuture, SummaryRequest,
     WrittenBy, split_span, summarise_all,

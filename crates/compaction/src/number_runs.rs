@@ -32,57 +32,6 @@ fn has_run(ledger: &Ledger, number: u64, info: &AnchorInfo) -> bool {
     1 + above + below >= least
 }
 
-/// Remembers which numbers a ledger has and in which source, one bit for each, so that most numbers without a neighbour
-/// are recognised without a look at the ledger. Different numbers may share a bit; that costs a look and nothing else.
-pub(crate) struct NumberSieve {
-    bits: Vec<u64>,
-}
-
-/// Bits of a sieve: some thousand numbers leave most of them unset.
-const SIEVE_BITS: u64 = 1 << 16;
-/// Odd, so that sources are spread over all bits.
-const SOURCE_STRIDE: u64 = 40_503;
-
-impl NumberSieve {
-    pub(crate) fn new() -> Self {
-        Self { bits: vec![0; (SIEVE_BITS / 64) as usize] }
-    }
-
-    /// Notes an anchor of the kind [`AnchorKind::Number`]; returns the number if it can be part of a run.
-    pub(crate) fn note(&mut self, text: &str, info: &AnchorInfo) -> Option<u64> {
-        let number = plain_number(text)?;
-        let at = bit_of(number, info);
-        if let Some(word) = self.bits.get_mut((at / 64) as usize) {
-            *word |= 1 << (at % 64);
-        }
-        Some(number)
-    }
-
-    /// Whether a number is part of a run, once all anchors of the ledger were noted.
-    pub(crate) fn is_in_run(&self, ledger: &Ledger, number: u64, info: &AnchorInfo) -> bool {
-        let may_have = |other: u64| {
-            let at = bit_of(other, info);
-            self.bits.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 == 1)
-        };
-        (may_have(number + 1) || may_have(number - 1)) && has_run(ledger, number, info)
-    }
-}
-
-fn bit_of(number: u64, info: &AnchorInfo) -> u64 {
-    let source = info.home.map_or(0, |home| u64::from(home) + 1);
-    number.wrapping_add(source.wrapping_mul(SOURCE_STRIDE)) % SIEVE_BITS
-}
-
-/// A list of names without the runs of consecutive numbers in it, for lists that earlier summaries carry.
-pub(crate) fn without_number_runs(names: &str) -> String {
-    let words: Vec<&str> = names.split(' ').collect();
-    let runs = words.chunk_by(|a, b| match (plain_number(a), plain_number(b)) {
-        (Some(a), Some(b)) => a.abs_diff(b) == 1,
-        _ => false,
-    });
-    runs.filter(|run| run.len() < SHORTEST_RUN).flatten().copied().collect::<Vec<_>>().join(" ")
-}
-
 /// A number without sign, point or leading zero.
 fn plain_number(text: &str) -> Option<u64> {
     if text.is_empty() || text.starts_with('0') || text.len() >= MAX_DIGITS {

@@ -337,7 +337,7 @@ impl<'a> Members<'a> {
 /// White space folded, cut to `max` characters with an ellipsis.
 #[must_use]
 pub fn one_line(text: &str, max: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(max * 2));
+    let mut out = String::with_capacity(text.len().min(max.saturating_mul(2)));
     let mut used = 0;
     for word in text.split_whitespace() {
         let length = word.chars().count() + usize::from(used > 0);

@@ -1,91 +1,49 @@
-//! Files read and changed, with what happened to them.
+//! Relevant Files: the files in hand with their newest lines, the changed ones, and what was read.
 
-use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::FxHashMap;
 
-use crate::act::{Act, ToolFamily, one_line};
+use crate::act::one_line;
 
-/// The history of one file.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FileHistory {
-    pub(crate) reads: u32,
-    pub(crate) edits: u32,
-    pub(crate) writes: u32,
-    pub(crate) failed_edits: u32,
-    pub(crate) ranges: Vec<String>,
-    pub(crate) last: u32,
-}
+use super::draft::{Line, Price, choose_for};
+use super::story::Scope;
 
-impl FileHistory {
-    pub(crate) fn changed(&self) -> bool {
-        self.edits + self.writes > 0
+/// Files with what matters in them.
+pub(super) fn files(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
+    let state = scope.state;
+    let mut by_path: FxHashMap<&str, (u32, u32)> = FxHashMap::default();
+    for edit in state.edits.iter().filter(|edit| edit.applied && scope.has(edit.message)) {
+        let entry = by_path.entry(&edit.path).or_default();
+        entry.0 += 1;
+        entry.1 = edit.message;
     }
-
-    /// `edited 3 times (+40 -12 lines), read twice (lines 1-200)`.
-    pub(crate) fn words(&self) -> String {
-        let mut words = Vec::new();
-        if self.writes > 0 {
-            words.push(format!("written{}", times(self.writes)));
-        }
-        if self.edits > 0 {
-            words.push(format!("edited{}", times(self.edits)));
-        }
-        if self.failed_edits > 0 {
-            words.push(format!("{} failed edits", self.failed_edits));
-        }
-        if self.reads > 0 {
-            let ranges = one_line(&self.ranges.join("; "), 60);
-            let ranges = if ranges.is_empty() { ranges } else { format!(" ({ranges})") };
-            words.push(format!("read{}{ranges}", times(self.reads)));
-        }
-        words.join(", ")
+    let mut lines: Vec<Line> = Vec::new();
+    for (path, (times, last)) in &by_path {
+        let how = match times {
+            1 => "edited".to_owned(),
+            2 => "edited twice".to_owned(),
+            n => format!("edited {n} times"),
+        };
+        let value = 4.0 + 3.0 * scope.recency(*last) + scope.bonus(path);
+        lines.push(Line { message: *last, text: format!("`{path}` {how}"), value });
     }
-}
-
-fn times(count: u32) -> String {
-    match count {
-        1 => String::new(),
-        2 => " twice".to_owned(),
-        n => format!(" {n} times"),
-    }
-}
-
-/// Files by path, in order of first use.
-pub(crate) type Files<'a> = IndexMap<&'a str, FileHistory, FxBuildHasher>;
-
-/// Gathers the files of a run of calls.
-pub(crate) fn files<'a>(acts: &'a [Act]) -> Files<'a> {
-    let mut found: Files<'a> = IndexMap::default();
-    for act in acts {
-        if act.outcome.as_ref().is_some_and(|outcome| outcome.not_run) {
+    for look in state.looks.iter().filter(|look| scope.has(look.message)) {
+        if by_path.contains_key(look.path.as_str()) {
             continue;
         }
-        let failed = act.came_to_nothing();
-        match act.family {
-            ToolFamily::Read if !act.target.is_empty() && !failed => {
-                let history = found.entry(act.target.as_str()).or_default();
-                history.reads += 1;
-                history.last = act.message;
-                if !act.detail.is_empty() && history.ranges.len() < 4 && !history.ranges.contains(&act.detail)
-                {
-                    history.ranges.push(act.detail.clone());
-                }
-            }
-            ToolFamily::Write | ToolFamily::Edit => {
-                for file in act.changed_files() {
-                    let history = found.entry(file).or_default();
-                    history.last = act.message;
-                    if failed {
-                        history.failed_edits += 1;
-                    } else if act.family == ToolFamily::Write {
-                        history.writes += 1;
-                    } else {
-                        history.edits += 1;
-                    }
-                }
-            }
-            _ => {}
-        }
+        let range = if look.range.is_empty() { String::new() } else { format!(" ({})", look.range) };
+        let has = if look.lines.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", one_line(&look.lines.join("; "), 240))
+        };
+        let value = 1.0 + 2.5 * scope.recency(look.message) + scope.bonus(&look.path);
+        lines.push(Line { message: look.message, text: format!("`{}` read{range}{has}", look.path), value });
     }
-    found
+    lines.sort_by_key(|line| line.message);
+    choose_for(scope, lines, budget, price).0
+}
+
+/// The path an entry is about.
+pub(super) fn path_of(entry: &str) -> Option<&str> {
+    entry.strip_prefix('`')?.split('`').next()
 }

@@ -73,6 +73,11 @@ impl Topic {
         }
     }
 
+    /// The topic, unless none of its words stands anywhere: then there is nothing to focus on.
+    pub(crate) fn found(self) -> Self {
+        if self.words.iter().any(|word| word.weight > 0.0) { self } else { Self::default() }
+    }
+
     /// Whether a text is about the topic.
     pub(crate) fn matches(&self, text: &str) -> bool {
         if self.words.is_empty() {

@@ -1,0 +1,140 @@
+//! A document in the making: lines with their worth, each said once, chosen within a budget.
+
+use rustc_hash::FxHashSet;
+
+use crate::act::slice_start;
+use crate::summarise::CountTokens;
+
+use super::story::Scope;
+
+/// What a text costs, from its length. Counting thousands of short texts one by one would take longer than everything
+/// else together; how many tokens a byte has is measured once on all of them, and the finished document is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Price {
+    tokens_per_byte: f64,
+}
+
+/// A sample this long says enough.
+const MAX_SAMPLE_BYTES: usize = 48 * 1024;
+
+impl Price {
+    /// Measures on a sample.
+    pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>, count_tokens: CountTokens<'_>) -> Self {
+        let mut sample = String::new();
+        for text in texts {
+            sample.push_str(slice_start(text, MAX_SAMPLE_BYTES));
+            sample.push('\n');
+            if sample.len() > MAX_SAMPLE_BYTES {
+                break;
+            }
+        }
+        let tokens_per_byte = count_tokens(&sample) as f64 / sample.len().max(1) as f64;
+        Self { tokens_per_byte: if tokens_per_byte > 0.0 { tokens_per_byte } else { 0.3 } }
+    }
+
+    /// Tokens of a text, about.
+    pub(super) fn tokens(self, text: &str) -> u64 {
+        (text.len() as f64 * self.tokens_per_byte).ceil() as u64 + 2
+    }
+
+    /// Bytes that cost so many tokens, about.
+    pub(super) fn bytes(self, tokens: u64) -> usize {
+        (tokens as f64 / self.tokens_per_byte) as usize
+    }
+}
+
+/// Sentences that stand in the notes already: nothing is said twice.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Said {
+    known: FxHashSet<String>,
+}
+
+impl Said {
+    /// Notes a text; `false` when it was said before.
+    pub(super) fn add(&mut self, text: &str) -> bool {
+        self.known.insert(key(text))
+    }
+
+    /// Whether a text was said before.
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.known.contains(&key(text))
+    }
+}
+
+/// What makes two sentences the same: their letters and digits, up to a length, so that a shortened one is known again.
+fn key(text: &str) -> String {
+    let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    letters.take(60).collect()
+}
+
+/// A line with its worth.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// The message it comes from; carried lines come before all new ones.
+    pub(super) message: u32,
+    /// What it says.
+    pub(super) text: String,
+    /// How much it matters.
+    pub(super) value: f32,
+}
+
+/// Takes lines by worth until the budget is used; returns them in the order they came in, and what they cost.
+pub(super) fn choose(lines: Vec<Line>, budget: u64, price: Price) -> (Vec<Line>, u64) {
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by(|a, b| lines[*b].value.total_cmp(&lines[*a].value).then(b.cmp(a)));
+    let mut taken = vec![false; lines.len()];
+    let mut used = 0;
+    for at in order {
+        let cost = price.tokens(&lines[at].text);
+        if used + cost <= budget {
+            used += cost;
+            taken[at] = true;
+        }
+    }
+    let chosen = lines.into_iter().zip(taken).filter(|(_, taken)| *taken).map(|(line, _)| line).collect();
+    (chosen, used)
+}
+
+/// As [`choose`], with a share of the room for what the focus is about, if there is one.
+pub(super) fn choose_for(scope: &Scope<'_>, lines: Vec<Line>, budget: u64, price: Price) -> (Vec<Line>, u64) {
+    if !scope.topic.is_set() {
+        return choose(lines, budget, price);
+    }
+    let is_about: Vec<bool> = lines.iter().map(|line| scope.topic.matches(&line.text)).collect();
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by(|a, b| lines[*b].value.total_cmp(&lines[*a].value).then(b.cmp(a)));
+    let mut rooms = [budget * (100 - scope.focus_percent) / 100, budget * scope.focus_percent / 100];
+    let mut taken = vec![false; lines.len()];
+    let mut used = 0;
+    for at in order {
+        let cost = price.tokens(&lines[at].text);
+        let room = &mut rooms[usize::from(is_about[at])];
+        if cost <= *room {
+            *room -= cost;
+            used += cost;
+            taken[at] = true;
+        }
+    }
+    let chosen = lines.into_iter().zip(taken).filter(|(_, taken)| *taken).map(|(line, _)| line).collect();
+    (chosen, used)
+}
+
+/// A person's words as they are, cut only when very long.
+pub(super) fn quoted(words: &str, max_chars: usize) -> String {
+    let trimmed = words.trim();
+    let count = trimmed.chars().count();
+    if count <= max_chars {
+        return trimmed.to_owned();
+    }
+    let end = trimmed.char_indices().nth(max_chars).map_or(trimmed.len(), |(at, _)| at);
+    format!("{}… ({} more characters in the original)", slice_start(trimmed, end), count - max_chars)
+}
+
+/// The last two segments of a path: the whole path stands under Relevant Files.
+pub(super) fn short_path(path: &str) -> &str {
+    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
+    match slashes.nth(1) {
+        Some(at) => path.get(at + 1..).unwrap_or(path),
+        None => path,
+    }
+}

@@ -1,0 +1,372 @@
+//! What is going on: the active task, what is in progress, what is left, what stands in the way, and the last runs.
+
+use crate::act::one_line;
+use crate::ledger::Ledger;
+use crate::state::{
+    Request, Run, RunOutcome, State, TodoItem, TodoSource, TodoStatus, Via, announces, check_of, is_question,
+    plain_sentences, units, weigh,
+};
+
+use super::draft::{Line, Price, Said, choose, choose_for, quoted, short_path};
+use super::story::Scope;
+
+/// A command is cut here where its outcome is told.
+const RUN_CHARS: usize = 72;
+/// What the person pasted stands for so many turns after it was last named.
+const PASTED_TURNS: usize = 7;
+/// Commands of checks that are told.
+const MAX_CHECKS: usize = 4;
+
+/// The request that is being worked on.
+pub(super) fn active(state: &State) -> Option<&Request> {
+    state
+        .last_turn()
+        .filter(|request| request.fate.is_open())
+        .or_else(|| state.open_requests().filter(|request| request.begins_turn()).last())
+}
+
+/// What the agent asked before a short reply, and the lines of its message that tell most.
+pub(super) fn proposal_before(state: &State, request: &Request) -> Option<(String, Vec<String>)> {
+    let before = state.statements.iter().rev().find(|statement| statement.message < request.message)?;
+    let question = plain_sentences(&before.text).filter(|sentence| is_question(sentence)).last()?.to_owned();
+    let mut lines: Vec<(u32, usize, String)> = Vec::new();
+    for (at, unit) in
+        units(&before.text).into_iter().enumerate().filter(|(_, unit)| !unit.contains(&question))
+    {
+        let weight = weigh(&unit);
+        if (20..300).contains(&unit.chars().count()) {
+            lines.push((2 * weight.names.min(4) + weight.reasons.min(3), at, unit));
+        }
+    }
+    lines.sort_by_key(|(worth, at, _)| (std::cmp::Reverse(*worth), *at));
+    lines.truncate(3);
+    lines.sort_by_key(|(_, at, _)| *at);
+    Some((question, lines.into_iter().map(|(.., line)| line).collect()))
+}
+
+/// In Progress: the items at hand, what the agent said last, the files in hand and the checks in use.
+pub(super) fn in_progress(
+    scope: &Scope<'_>,
+    request: Option<&Request>,
+    budget: u64,
+    price: Price,
+    said: &mut Said,
+) -> Vec<Line> {
+    let state = scope.state;
+    let mut lines: Vec<Line> = Vec::new();
+    for item in todo_items(state, TodoStatus::InProgress) {
+        lines.push(Line {
+            message: item.changed_by.unwrap_or(item.message),
+            text: one_line(&item_text(item), 180),
+            value: 10.0,
+        });
+    }
+    let Some(request) = request else {
+        return choose(lines, budget, price).0;
+    };
+    let turn = |message: u32| message >= request.message;
+    // The newest words tell the next step, also where they only announce it, unless that has been done since.
+    let newest = state.statements.iter().rev().filter(|statement| turn(statement.message));
+    let last_call =
+        state.edits.iter().map(|edit| edit.message).chain(state.runs.iter().map(|run| run.message));
+    let last_call = last_call.chain(state.looks.iter().map(|look| look.message)).max().unwrap_or(0);
+    for (age, statement) in newest.take(2).enumerate() {
+        let is_stale = last_call > statement.message;
+        // A short announcement is carried out by the calls that stand beside it.
+        let is_done = |sentence: &str| announces(sentence) && (is_stale || sentence.chars().count() < 70);
+        let tells = |sentence: &&str| !said.has(sentence) && !is_done(sentence);
+        let all: Vec<&str> = plain_sentences(&statement.text).filter(tells).collect();
+        let last: Vec<&str> = all.iter().rev().take(2).rev().copied().collect();
+        if !last.is_empty() {
+            last.iter().for_each(|sentence| {
+                said.add(sentence);
+            });
+            let text = format!("Last said: {}", one_line(&last.join(" ").replace("**", ""), 320));
+            lines.push(Line { message: statement.message, text, value: 9.0 - age as f32 });
+        }
+    }
+    let files = in_hand(state, request.message);
+    if !files.is_empty() {
+        lines.push(Line {
+            message: scope.to,
+            text: format!("Files in hand: {}", files.join("; ")),
+            value: 8.5,
+        });
+    }
+    let known = |name: &str| files.iter().any(|file| file.starts_with(short_path(name)));
+    let found: Vec<&str> =
+        state.found.iter().map(|file| short_path(file)).filter(|file| !known(file)).take(6).collect();
+    if !found.is_empty() {
+        lines.push(Line {
+            message: scope.to,
+            text: format!("Found by the last search: {}", found.join(", ")),
+            value: 7.0,
+        });
+    }
+    let checks = checks(state);
+    if !checks.is_empty() {
+        let text = format!(
+            "Checks in use: {}",
+            checks.iter().map(|check| format!("`{check}`")).collect::<Vec<_>>().join(", then ")
+        );
+        lines.push(Line { message: scope.to, text, value: 8.0 });
+    }
+    choose(lines, budget, price).0
+}
+
+/// The files the agent works on, newest first, each with what was done.
+fn in_hand(state: &State, since: u32) -> Vec<String> {
+    let mut touched: Vec<(u32, &str, &str)> = Vec::new();
+    for edit in state.edits.iter().filter(|edit| edit.applied) {
+        touched.push((edit.message, edit.path.as_str(), "edited"));
+    }
+    for look in &state.looks {
+        touched.push((look.message, look.path.as_str(), "read"));
+    }
+    for edit in state.edits.iter().filter(|edit| !edit.applied) {
+        touched.push((edit.message, edit.path.as_str(), "edit failed"));
+    }
+    touched.sort_by_key(|(message, ..)| std::cmp::Reverse(*message));
+    let mut out: Vec<String> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for (message, path, how) in touched {
+        if names.len() >= 10 || (message < since && names.len() >= 6) {
+            break;
+        }
+        if !names.contains(&path) {
+            names.push(path);
+            out.push(format!("{} ({how})", short_path(path)));
+        }
+    }
+    out
+}
+
+/// The commands with which the work is checked, in the order they are used: those that were run, and those the person or
+/// a plan names.
+fn checks(state: &State) -> Vec<String> {
+    let mut out: Vec<(u32, String)> = Vec::new();
+    for run in state.runs.iter().rev().filter(|run| !run.looks) {
+        if check_of(&run.command).is_none() || out.len() >= MAX_CHECKS {
+            continue;
+        }
+        let command = run.command.split(" | ").next().unwrap_or(&run.command);
+        let command = one_line(command.strip_suffix("2>&1").unwrap_or(command).trim(), 80);
+        if !out.iter().any(|(_, known)| known.contains(&command) || command.contains(known.as_str())) {
+            out.push((run.message, command));
+        }
+    }
+    out.sort();
+    let mut out: Vec<String> = out.into_iter().map(|(_, command)| command).collect();
+    let named =
+        state.todos.iter().filter(|item| item.status != TodoStatus::Done).flat_map(|item| &item.marks);
+    for command in named.filter(|mark| mark.contains(' ') && check_of(mark).is_some()) {
+        if out.len() < MAX_CHECKS + 2 && !out.iter().any(|known| known.contains(command.as_str())) {
+            out.push(command.clone());
+        }
+    }
+    out
+}
+
+/// Items of lists in a state. A plan's steps count as done once a later step of it is.
+pub(super) fn todo_items(state: &State, status: TodoStatus) -> Vec<&TodoItem> {
+    let has_list = state.todos.iter().any(|item| matches!(item.source, TodoSource::List | TodoSource::Item));
+    let plan_is_over = |item: &TodoItem| {
+        let asked = state.requests.iter().rev().find(|request| request.message <= item.message);
+        asked.is_some_and(|request| {
+            !request.fate.is_open() && request.decided_by.is_some_and(|by| by > item.message)
+        })
+    };
+    let last_shown = |source: TodoSource| {
+        let shown = state.todos.iter().filter(|item| item.source == source);
+        shown.filter_map(|item| item.changed_by).max()
+    };
+    let mut out = Vec::new();
+    for (at, item) in state.todos.iter().enumerate() {
+        let found = match item.source {
+            TodoSource::List | TodoSource::Item => item.status,
+            TodoSource::Words | TodoSource::Plan => {
+                if plan_is_over(item) || has_list {
+                    continue;
+                }
+                let later = state.todos.iter().skip(at + 1).filter(|later| later.source == item.source);
+                let later_begun = later.filter(|later| later.changed_by.is_some()).count();
+                let is_command = item.marks.iter().any(|mark| mark.contains(' '));
+                let names_file =
+                    item.marks.iter().any(|mark| mark.contains('.') && !mark.contains([' ', '(']));
+                match item.status {
+                    // The newest change of the plan's items shows the one at hand; earlier ones are done.
+                    TodoStatus::InProgress
+                        if item.changed_by == last_shown(item.source) && later_begun == 0 =>
+                    {
+                        TodoStatus::InProgress
+                    }
+                    TodoStatus::InProgress | TodoStatus::Done => TodoStatus::Done,
+                    // Work goes in order: what stands before steps that were taken has been taken.
+                    TodoStatus::Open if later_begun >= 2 && !is_command && !names_file => TodoStatus::Done,
+                    TodoStatus::Open if later_begun == 1 && item.marks.is_empty() => TodoStatus::Done,
+                    TodoStatus::Open => TodoStatus::Open,
+                }
+            }
+        };
+        if found == status {
+            out.push(item);
+        }
+    }
+    out
+}
+
+fn item_text(item: &TodoItem) -> String {
+    match (item.source, item.number) {
+        (TodoSource::Item, Some(number)) => format!("#{number} {}", item.text),
+        _ => item.text.clone(),
+    }
+}
+
+/// Remaining Work: open items.
+pub(super) fn remaining(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
+    let items = todo_items(scope.state, TodoStatus::Open);
+    let count = items.len();
+    let lines = items.into_iter().enumerate().map(|(at, item)| {
+        let value = 5.0 - at as f32 / count.max(1) as f32;
+        let mut text = one_line(&item_text(item), 130);
+        let files: Vec<&str> = item
+            .marks
+            .iter()
+            .filter(|mark| mark.contains('.') && !mark.contains([' ', '(']))
+            .map(|mark| short_path(mark))
+            .collect();
+        let new: Vec<&str> = files.into_iter().filter(|file| !text.contains(file)).take(3).collect();
+        if !new.is_empty() {
+            text.push_str(&format!(" ({})", new.join(", ")));
+        }
+        Line { message: item.message, text, value }
+    });
+    choose(lines.collect(), budget, price).0
+}
+
+/// Pending User Asks: open requests other than the active one.
+pub(super) fn pending(state: &State, active: Option<&Request>, max_chars: usize) -> Vec<Line> {
+    let newest_aside = state.requests.iter().rposition(|request| !request.begins_turn());
+    let mut out = Vec::new();
+    for (at, request) in state.requests.iter().enumerate().filter(|(_, request)| request.fate.is_open()) {
+        if active.is_some_and(|active| active.message == request.message) {
+            continue;
+        }
+        // Of what was said on the way only the newest waits; what came before has been taken up.
+        let waits = request.begins_turn() || Some(at) == newest_aside && !is_taken_up(state, request);
+        if waits {
+            out.push(Line { message: request.message, text: quoted(&request.words, max_chars), value: 1.0 });
+        }
+    }
+    out
+}
+
+/// Whether the agent has answered words that were said on the way.
+fn is_taken_up(state: &State, request: &Request) -> bool {
+    let since: usize =
+        state.statements.iter().filter(|s| s.message > request.message).map(|s| s.text.len()).sum();
+    is_question(&request.words) && request.via == Via::Refusal && since > 400
+}
+
+/// Words of the person on the way through the active task.
+pub(super) fn on_the_way<'s>(state: &'s State, active: Option<&Request>) -> Vec<&'s Request> {
+    let Some(active) = active else { return Vec::new() };
+    let later = state.requests.iter().filter(|request| request.message > active.message);
+    later.filter(|request| !request.begins_turn() && request.fate.is_open()).collect()
+}
+
+/// Blocked: what still fails.
+pub(super) fn blocked(scope: &Scope<'_>, ledger: &Ledger, budget: u64, price: Price) -> Vec<Line> {
+    let state = scope.state;
+    let begins: Vec<u32> = state.requests.iter().filter(|r| r.begins_turn()).map(|r| r.message).collect();
+    let recent = begins.iter().rev().nth(PASTED_TURNS).copied().unwrap_or(0);
+    let mut lines = Vec::new();
+    for problem in state.open_problems().filter(|problem| scope.has(problem.message)) {
+        // What the person pasted stands as long as it is spoken of.
+        if problem.command.is_none() && !is_spoken_of(ledger, &problem.text, recent) {
+            continue;
+        }
+        let command = problem
+            .command
+            .as_ref()
+            .map(|command| format!(" (`{}`)", one_line(command, 60)))
+            .unwrap_or_default();
+        let value = 3.0 + scope.recency(problem.message);
+        lines.push(Line { message: problem.message, text: format!("{}{command}", problem.text), value });
+    }
+    let mut seen: Vec<String> = Vec::new();
+    lines.retain(|line: &Line| {
+        let is_new = !seen.contains(&line.text);
+        seen.push(line.text.clone());
+        is_new
+    });
+    choose(lines, budget, price).0
+}
+
+fn is_spoken_of(ledger: &Ledger, text: &str, since: u32) -> bool {
+    let mut last = 0;
+    let mut found = false;
+    crate::anchors::scan_anchors(text, |anchor, _| {
+        if let Some(info) = ledger.anchor(anchor).filter(|_| anchor.len() >= 6) {
+            found = true;
+            last = last.max(info.last);
+        }
+    });
+    found && last >= since
+}
+
+/// Active State: the branch, what is not committed, and how the newest run of each command ended. Checks and changes of the
+/// repository come first.
+pub(super) fn runs(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
+    let state = scope.state;
+    let mut lines = Vec::new();
+    if let Some(branch) = &state.branch {
+        lines.push(Line { message: 0, text: format!("On branch {branch}"), value: 9.0 });
+    }
+    let since = state.committed.unwrap_or(0);
+    let changed: Vec<&str> = state
+        .edits
+        .iter()
+        .filter(|edit| edit.applied && edit.message >= since)
+        .map(|edit| edit.path.as_str())
+        .collect();
+    if state.runs.iter().any(|run| run.command.contains("git ")) && !changed.is_empty() {
+        let mut names: Vec<&str> = changed.iter().map(|path| short_path(path)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let text = format!(
+            "Edited and not committed: {} ({})",
+            counted(names.len(), "file"),
+            names.iter().take(3).copied().collect::<Vec<_>>().join(", ")
+        );
+        lines.push(Line { message: 0, text, value: 8.0 });
+    }
+    let mut seen: Vec<String> = Vec::new();
+    for run in state.newest_runs().into_iter().rev().filter(|run| scope.has(run.message)) {
+        let text = run_text(run);
+        let name = one_line(&run.command, RUN_CHARS);
+        if run.outcome == RunOutcome::Unknown || seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let mut value = 1.0 + 2.0 * scope.recency(run.message);
+        if !run.looks {
+            value += 1.5;
+        }
+        if check_of(&run.command).is_some() {
+            value += 1.5;
+        }
+        lines.push(Line { message: run.message, text, value });
+    }
+    lines.sort_by_key(|line| line.message);
+    choose_for(scope, lines, budget, price).0
+}
+
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// `cargo test` -> ok.
+pub(super) fn run_text(run: &Run) -> String {
+    format!("`{}` -> {}", one_line(&run.command, RUN_CHARS), run.outcome_word())
+}

@@ -1,0 +1,417 @@
+//! Completed Actions: what happened, request by request, oldest first. When there is more than fits, every turn is thinned
+//! to its conclusions; none is cut off.
+
+use rustc_hash::FxHashMap;
+
+use crate::act::one_line;
+use crate::state::{
+    Request, Run, RunOutcome, State, is_narration, is_question, plain_sentences, units, weigh,
+};
+
+use super::draft::{Line, Price, Said, quoted, short_path};
+use super::topic::Topic;
+
+/// One request with what came of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turn {
+    /// The number it has in earlier notes.
+    pub(super) number: Option<u32>,
+    /// The first message of it.
+    pub(super) begin: u32,
+    /// The person's words.
+    pub(super) words: String,
+    /// What came of it.
+    pub(super) lines: Vec<Line>,
+    /// Where its words stand instead, if they do.
+    pub(super) elsewhere: Option<&'static str>,
+}
+
+/// The head of a turn whose words stand under Active Task.
+pub(super) const ACTIVE: &str = "(the active task)";
+/// The head of a turn whose words stand under Goal.
+pub(super) const GOAL: &str = "(the request under Goal)";
+
+/// What lines of different kinds are worth to begin with.
+const CLOSING: f32 = 3.0;
+const ON_THE_WAY: f32 = 1.6;
+const REPORT: f32 = 1.5;
+const CHANGE: f32 = 1.7;
+const SHOWN: f32 = 0.9;
+const FAILURE: f32 = 1.3;
+/// Words of the person are told before anything else.
+const PERSON: f32 = 9.0;
+
+/// What of a conversation is told: the messages in a range.
+pub(super) struct Scope<'a> {
+    pub(super) state: &'a State,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) topic: &'a Topic,
+    /// Share of each list that is for the topic.
+    pub(super) focus_percent: u64,
+}
+
+impl Scope<'_> {
+    /// Whether a message is told.
+    pub(super) fn has(&self, message: u32) -> bool {
+        (self.from..self.to).contains(&message)
+    }
+
+    /// How recent a message is, from 0 to 1.
+    pub(super) fn recency(&self, message: u32) -> f32 {
+        let span = self.to.saturating_sub(self.from).max(1) as f32;
+        (message.saturating_sub(self.from) as f32 / span).clamp(0.0, 1.0)
+    }
+
+    /// What is added to the worth of a text about the focus.
+    pub(super) fn bonus(&self, text: &str) -> f32 {
+        if self.topic.is_set() && self.topic.matches(text) { 8.0 } else { 0.0 }
+    }
+}
+
+/// The turns of a conversation. `said` knows what stands elsewhere in the notes.
+pub(super) fn turns(
+    scope: &Scope<'_>,
+    active: Option<&Request>,
+    in_goal: &[u32],
+    said: &mut Said,
+) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = vec![Turn { begin: scope.from, ..Turn::default() }];
+    for request in
+        scope.state.requests.iter().filter(|request| request.begins_turn() && scope.has(request.message))
+    {
+        let elsewhere = if active.is_some_and(|active| active.message == request.message) {
+            Some(ACTIVE)
+        } else if in_goal.contains(&request.message) {
+            Some(GOAL)
+        } else {
+            None
+        };
+        turns.push(Turn {
+            begin: request.message,
+            words: request.words.clone(),
+            elsewhere,
+            ..Turn::default()
+        });
+    }
+    let mut add = |line: Line| {
+        let at = turns.partition_point(|turn| turn.begin <= line.message).saturating_sub(1);
+        if let Some(turn) = turns.get_mut(at) {
+            turn.lines.push(line);
+        }
+    };
+    for request in
+        scope.state.requests.iter().filter(|request| !request.begins_turn() && scope.has(request.message))
+    {
+        if said.add(&request.words) {
+            let text = format!("The person: \"{}\"", quoted(&request.words, 700));
+            add(Line { message: request.message, text, value: PERSON });
+        }
+    }
+    for line in statements(scope, said) {
+        add(line);
+    }
+    for line in changes(scope) {
+        add(line);
+    }
+    for line in failures(scope, said) {
+        add(line);
+    }
+    for line in shown(scope, said) {
+        add(line);
+    }
+    for delegated in scope.state.delegated.iter().filter(|delegated| scope.has(delegated.message)) {
+        for (at, text) in delegated.report.lines().enumerate().filter(|(_, text)| said.add(text)) {
+            let task = if at == 0 {
+                format!("Sub-agent ({}): ", one_line(&delegated.task, 60))
+            } else {
+                "  ".to_owned()
+            };
+            let weight = weigh(text);
+            let value = REPORT
+                + 0.25 * weight.names.min(4) as f32
+                + 0.2 * weight.reasons.min(3) as f32
+                + scope.recency(delegated.message) * 0.5
+                + scope.bonus(text);
+            add(Line { message: delegated.message, text: format!("{task}{text}"), value });
+        }
+    }
+    for turn in &mut turns {
+        turn.lines.sort_by_key(|line| line.message);
+    }
+    turns.retain(|turn| !turn.lines.is_empty() || (!turn.words.is_empty() && turn.elsewhere != Some(ACTIVE)));
+    turns
+}
+
+/// What the agent said, line by line, without what only announces the next step.
+fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
+    let mut out = Vec::new();
+    for statement in scope.state.statements.iter().filter(|statement| scope.has(statement.message)) {
+        let base = if statement.closes { CLOSING } else { ON_THE_WAY };
+        let mark = if statement.overturned_by.is_some() { "(taken back later) " } else { "" };
+        for (at, unit) in units(&statement.text).into_iter().enumerate() {
+            let mut kept: Vec<&str> = Vec::new();
+            for sentence in plain_sentences(&unit) {
+                let is_new = sentence.chars().count() < 12 || said.add(sentence);
+                if is_new && !is_narration(sentence) && !is_question(sentence) {
+                    kept.push(sentence);
+                }
+            }
+            let text = kept.join(" ");
+            if text.chars().filter(|c| c.is_alphanumeric()).count() < 4 {
+                continue;
+            }
+            let weight = weigh(&text);
+            let first = if at == 0 { 0.6 } else { 0.0 };
+            let mut value = base
+                + first
+                + 0.3 * weight.names.min(5) as f32
+                + 0.45 * weight.reasons.min(3) as f32
+                + 0.7 * scope.recency(statement.message)
+                + scope.bonus(&text);
+            if statement.overturned_by.is_some() {
+                value -= 2.0;
+            }
+            out.push(Line {
+                message: statement.message,
+                text: format!("{mark}{}", one_line(&text, 420)),
+                value,
+            });
+        }
+    }
+    out
+}
+
+/// What was changed: one line for each file of a turn, with how the new text begins.
+fn changes(scope: &Scope<'_>) -> Vec<Line> {
+    let begins: Vec<u32> =
+        scope.state.requests.iter().filter(|r| r.begins_turn()).map(|r| r.message).collect();
+    let turn_of = |message: u32| begins.partition_point(|begin| *begin <= message);
+    let mut by_file: FxHashMap<(usize, &str), (u32, Vec<&crate::state::Edit>)> = FxHashMap::default();
+    let mut order: Vec<(usize, &str)> = Vec::new();
+    for edit in scope.state.edits.iter().filter(|edit| edit.applied && scope.has(edit.message)) {
+        let key = (turn_of(edit.message), edit.path.as_str());
+        let entry = by_file.entry(key).or_insert_with(|| {
+            order.push(key);
+            (edit.message, Vec::new())
+        });
+        entry.0 = edit.message;
+        entry.1.push(edit);
+    }
+    let mut out = Vec::new();
+    for key in order {
+        let Some((message, edits)) = by_file.remove(&key) else { continue };
+        let verb = if edits.iter().any(|edit| edit.whole) { "wrote" } else { "edited" };
+        let times = if edits.len() > 1 { format!(" ({} times)", edits.len()) } else { String::new() };
+        let per_edit = if edits.len() > 2 { 1 } else { 2 };
+        let mut news: Vec<String> = Vec::new();
+        for edit in edits.iter().rev() {
+            for line in edit.new_lines.iter().take(per_edit) {
+                let line = one_line(line, 90);
+                if !news.contains(&line) && news.len() < 4 {
+                    news.push(line);
+                }
+            }
+        }
+        news.reverse();
+        let begins = if news.is_empty() { String::new() } else { format!(": `{}`", news.join("` … `")) };
+        let mut gone: Vec<&str> = edits.iter().flat_map(|edit| &edit.removed).map(String::as_str).collect();
+        gone.dedup();
+        let gone = if gone.is_empty() {
+            String::new()
+        } else {
+            format!("; removed `{}`", gone.iter().take(4).copied().collect::<Vec<_>>().join("`, `"))
+        };
+        let text = format!("{verb} {}{times}{begins}{gone}", short_path(key.1));
+        let value = CHANGE + 1.2 * scope.recency(message) + scope.bonus(&text);
+        out.push(Line { message, text, value });
+    }
+    out
+}
+
+/// What commands showed: for the newest run of each, the lines that tell the result.
+fn shown(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
+    let mut out = Vec::new();
+    for run in scope.state.newest_runs().into_iter().filter(|run| scope.has(run.message)) {
+        if matches!(run.outcome, RunOutcome::Refused | RunOutcome::Failed) {
+            continue;
+        }
+        let lines: Vec<String> =
+            run.lines.iter().filter(|line| said.add(line)).map(|line| one_line(line, 110)).collect();
+        if lines.is_empty() {
+            if scope.topic.is_set() && scope.topic.matches(&run.command) {
+                out.push(Line {
+                    message: run.message,
+                    text: format!("ran `{}`", one_line(&run.command, 90)),
+                    value: SHOWN,
+                });
+            }
+            continue;
+        }
+        let (first, more) = lines.split_at(lines.len().min(2));
+        let text = format!("{} showed: {}", command_label(run), first.join("; "));
+        for line in more {
+            // The rest only fills room that nothing else needs.
+            let weight = weigh(line);
+            let value = 0.1
+                + 0.1 * weight.names.min(4) as f32
+                + 0.2 * weight.reasons.min(3) as f32
+                + 0.4 * scope.recency(run.message)
+                + scope.bonus(line);
+            out.push(Line { message: run.message, text: format!("  {line}"), value });
+        }
+        let base = if run.looks { SHOWN } else { SHOWN + 0.9 };
+        let weight = weigh(&text);
+        let value =
+            base + 0.15 * weight.names.min(4) as f32 + 0.9 * scope.recency(run.message) + scope.bonus(&text);
+        let at = out.len() - more.len();
+        out.insert(at, Line { message: run.message, text, value });
+    }
+    out
+}
+
+/// What failed on the way, also where it was mended since: what it said explains the changes after it.
+fn failures(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
+    let mut out = Vec::new();
+    for run in
+        scope.state.runs.iter().filter(|run| run.outcome == RunOutcome::Failed && scope.has(run.message))
+    {
+        let lines: Vec<String> =
+            run.lines.iter().take(2).filter(|line| said.add(line)).map(|line| one_line(line, 130)).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let text = format!("{} failed: {}", command_label(run), lines.join("; "));
+        let value = FAILURE
+            + 0.1 * weigh(&text).names.min(4) as f32
+            + 0.7 * scope.recency(run.message)
+            + scope.bonus(&text);
+        out.push(Line { message: run.message, text, value });
+    }
+    out
+}
+
+/// A short name of a command.
+fn command_label(run: &Run) -> String {
+    let command =
+        run.command.split("&&").map(str::trim).find(|part| !part.starts_with("cd ")).unwrap_or(&run.command);
+    format!("`{}`", one_line(command, 32))
+}
+
+/// Prints the turns within a budget. Words of the person come first, shortened alike where all of them do not fit; then
+/// every turn's best line, then lines by worth.
+pub(super) fn print(
+    turns: Vec<Turn>,
+    budget: u64,
+    price: Price,
+    topic: &Topic,
+    focus_percent: u64,
+) -> Vec<(Option<u32>, String)> {
+    let words_share = budget * 45 / 100;
+    let cap = shared_cap(
+        turns.iter().filter(|turn| turn.elsewhere.is_none()).map(|turn| turn.words.chars().count()),
+        price.bytes(words_share),
+    );
+    let mut used = 0;
+    let heads: Vec<String> = turns
+        .iter()
+        .map(|turn| {
+            let head = head_of(turn, cap);
+            used += price.tokens(&head);
+            head
+        })
+        .collect();
+    let mut all: Vec<(usize, usize, f32)> = Vec::new();
+    for (at, turn) in turns.iter().enumerate() {
+        let best = turn
+            .lines
+            .iter()
+            .enumerate()
+            .max_by(|a, b| a.1.value.total_cmp(&b.1.value))
+            .map(|(line, _)| line);
+        for (line, found) in turn.lines.iter().enumerate() {
+            // A long line has to tell more.
+            let length = (found.text.len() as f32 / 120.0).max(0.5).powf(0.25);
+            let bonus = if Some(line) == best { 2.5 } else { 0.0 };
+            all.push((at, line, (found.value + bonus) / length));
+        }
+    }
+    all.sort_by(|a, b| b.2.total_cmp(&a.2).then(b.0.cmp(&a.0)).then(b.1.cmp(&a.1)));
+    let mut kept: Vec<Vec<usize>> = vec![Vec::new(); turns.len()];
+    // With a focus, what is not about it has only a part of the room.
+    let mut other_room = if topic.is_set() { budget * (100 - focus_percent) / 100 } else { u64::MAX };
+    for (at, line, _) in all {
+        let Some(found) = turns.get(at).and_then(|turn| turn.lines.get(line)) else { continue };
+        let cost = price.tokens(&found.text) + 1;
+        let is_other = topic.is_set() && !topic.matches(&found.text);
+        if used + cost <= budget && (!is_other || cost <= other_room) {
+            used += cost;
+            if is_other {
+                other_room -= cost;
+            }
+            if let Some(list) = kept.get_mut(at) {
+                list.push(line);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for ((turn, head), mut lines) in turns.into_iter().zip(heads).zip(kept) {
+        lines.sort_unstable();
+        // An action of notes in the old form stays as it is.
+        if let ([only], true, Some(number)) = (lines.as_slice(), head.is_empty(), turn.number) {
+            out.extend(turn.lines.get(*only).map(|line| (Some(number), line.text.clone())));
+            continue;
+        }
+        let mut text = head;
+        for line in lines {
+            let Some(line) = turn.lines.get(line) else { continue };
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str("- ");
+            text.push_str(&line.text);
+        }
+        if !text.is_empty() {
+            out.push((turn.number, text));
+        }
+    }
+    out
+}
+
+fn head_of(turn: &Turn, cap: usize) -> String {
+    if let Some(elsewhere) = turn.elsewhere {
+        return elsewhere.to_owned();
+    }
+    if turn.words.is_empty() {
+        return String::new();
+    }
+    let words = &turn.words;
+    if words.starts_with('"') {
+        one_line(words, cap.clamp(60, 100_000))
+    } else {
+        format!("\"{}\"", quoted_lines(words, cap))
+    }
+}
+
+/// Words of the person with their lines joined, cut at a length.
+fn quoted_lines(words: &str, cap: usize) -> String {
+    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    quoted(&lines.join(" / "), cap)
+}
+
+/// The length at which all of these texts together fit into a room, if only the long ones are cut.
+pub(super) fn shared_cap(lengths: impl Iterator<Item = usize>, room: usize) -> usize {
+    let mut lengths: Vec<usize> = lengths.filter(|length| *length > 0).collect();
+    lengths.sort_unstable();
+    let mut room = room;
+    let mut left = lengths.len();
+    for length in lengths {
+        let share = room / left.max(1);
+        if length > share {
+            return share.max(60);
+        }
+        room -= length;
+        left -= 1;
+    }
+    usize::MAX
+}

@@ -1,0 +1,389 @@
+//! Reading messages into the state, one at a time.
+
+use serde::{Deserialize, Serialize};
+use throughline_transcript::{Message, Part, Role, human_words, strip_injected};
+
+use crate::act::{Act, ToolFamily, one_line, slice_start};
+use crate::anchors::scan_anchors;
+use crate::ledger::Ledger;
+use crate::preface::{find_summary, is_acknowledgement};
+
+use super::lists::{TodoSource, TodoStatus, steps};
+use super::prose::{is_question, is_rule, is_rule_of_document, sentences, weigh};
+use super::results::{PROBLEMS_OF_A_RUN, check_of};
+use super::speech::{client_command, is_command_output, is_interruption, is_withdrawal};
+use super::{Constraint, Entity, Fate, Look, Problem, Request, State, Statement, Via};
+
+/// What has to be remembered between two messages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Reader {
+    /// Messages read.
+    pub(super) messages: u32,
+    /// The agent has called a tool or changed a file since the turn began.
+    pub(super) worked: bool,
+    /// The agent has said or called anything since the last request.
+    began: bool,
+    /// The message that closed the turn in words.
+    closed_by: Option<u32>,
+    /// The person stopped the agent.
+    interrupted: bool,
+    /// A command of the client that may turn out to be a request.
+    command: Option<(u32, String)>,
+    /// A run has been answered with a status other than zero.
+    pub(super) states_exit: bool,
+    /// Items added one by one, so far.
+    pub(super) items: u32,
+    /// Somebody other than the client has spoken.
+    talked: bool,
+}
+
+/// Words of the person are kept up to this length.
+const MAX_WORDS_CHARS: usize = 12_000;
+/// A longer message is a document: its sentences describe more than they demand.
+const DOCUMENT_BYTES: usize = 1_500;
+/// A longer sentence is no rule.
+const MAX_RULE_CHARS: usize = 400;
+/// A shorter one neither.
+const MIN_RULE_CHARS: usize = 8;
+/// Names kept.
+const MAX_ENTITIES: usize = 60;
+
+impl State {
+    /// Reads the next message. The ledger has read it already.
+    pub(crate) fn append(&mut self, message: &Message, ledger: &Ledger) {
+        let index = self.reader.messages;
+        self.reader.messages += 1;
+        match message.role() {
+            Role::System | Role::Developer => self.read_instructions(index, message, ledger),
+            Role::Assistant => self.read_agent(index, message, ledger),
+            Role::User | Role::Tool | Role::Other => {
+                if message.has_results() {
+                    self.read_results(index, message, ledger);
+                }
+                if message.role() == Role::User {
+                    self.read_person(index, message, ledger);
+                }
+            }
+        }
+    }
+
+    fn read_instructions(&mut self, index: u32, message: &Message, ledger: &Ledger) {
+        if !self.reader.talked {
+            return;
+        }
+        let text = message.text();
+        let own = strip_injected(&text);
+        if !own.is_empty() {
+            let text = ledger.mask(&one_line(own, MAX_RULE_CHARS)).into_owned();
+            self.constraints.push(Constraint { message: index, text, strength: 3 });
+        }
+    }
+
+    fn read_person(&mut self, index: u32, message: &Message, ledger: &Ledger) {
+        let first = message.parts().iter().find_map(|part| match part {
+            Part::Text(string) => Some(message.str(*string)),
+            _ => None,
+        });
+        let Some(first) = first else { return };
+        if first.trim_start().starts_with('[') && find_summary(message).is_some() {
+            return;
+        }
+        if is_interruption(&first) {
+            self.reader.interrupted = true;
+        }
+        if is_command_output(message) {
+            self.reader.command = None;
+        }
+        if let Some(words) = human_words(message).filter(|words| !words.trim().is_empty()) {
+            self.reader.command = None;
+            let words = ledger.mask(words.trim()).into_owned();
+            self.speak(index, words, Via::Message);
+        } else if let Some(command) = client_command(message) {
+            self.reader.command = Some((index, command));
+        }
+    }
+
+    /// Takes in what the person said.
+    pub(super) fn speak(&mut self, index: u32, words: String, via: Via) {
+        self.reader.talked = true;
+        let words: String = words.chars().take(MAX_WORDS_CHARS).collect();
+        let mut via = via;
+        let taken_back = is_withdrawal(&words);
+        if taken_back {
+            self.decide(index, |_| Some(Fate::Withdrawn));
+        }
+        if matches!(via, Via::Message | Via::Command) {
+            if self.reader.closed_by.is_some() || self.reader.interrupted {
+                let interrupted = self.reader.interrupted && self.reader.closed_by.is_none();
+                let same = |request: &Request| is_same_request(&request.words, &words);
+                self.decide(index, |request| match request.fate {
+                    Fate::InProgress if same(request) => Some(Fate::Superseded),
+                    Fate::InProgress if interrupted => Some(Fate::Interrupted),
+                    _ => None,
+                });
+                self.begin_turn(index);
+            } else if self.reader.began {
+                via = Via::Aside;
+            } else {
+                self.decide(index, |request| {
+                    is_same_request(&request.words, &words).then_some(Fate::Superseded)
+                });
+                self.begin_turn(index);
+            }
+        }
+        self.reader.interrupted = false;
+        self.read_rules(index, &words);
+        self.read_entities(index, &words);
+        self.read_pasted_problems(index, &words);
+        let list = steps(&words, index, TodoSource::Plan);
+        if !list.is_empty() {
+            self.todos.retain(|item| item.source != TodoSource::Plan);
+            self.todos.extend(list);
+        }
+        let is_only_withdrawal = taken_back && words.chars().count() < 80;
+        let fate = if is_only_withdrawal { Fate::Answered } else { Fate::Open };
+        self.requests.push(Request { message: index, words, via, fate, decided_by: None });
+        if via == Via::Message || via == Via::Command {
+            self.reader.began = false;
+        } else if let Some(request) = self.requests.last_mut() {
+            request.fate = Fate::InProgress;
+        }
+    }
+
+    /// Decides the fate of open requests.
+    fn decide(&mut self, by: u32, fate: impl Fn(&Request) -> Option<Fate>) {
+        for request in self.requests.iter_mut().filter(|request| request.fate.is_open()) {
+            if let Some(decided) = fate(request) {
+                request.fate = decided;
+                request.decided_by = Some(by);
+            }
+        }
+    }
+
+    fn begin_turn(&mut self, index: u32) {
+        self.reader.worked = false;
+        self.reader.closed_by = None;
+        // What failed in passing has been overtaken; what a check or a merge reported stands until it is solved.
+        for problem in self.problems.iter_mut().filter(|problem| problem.solved_by.is_none()) {
+            let lasts =
+                problem.file.is_some() || problem.command.as_deref().is_none_or(|c| check_of(c).is_some());
+            if !lasts {
+                problem.solved_by = Some(index);
+            }
+        }
+    }
+
+    fn read_rules(&mut self, index: u32, words: &str) {
+        let is_document = words.len() > DOCUMENT_BYTES || words.lines().any(|line| line.starts_with("## "));
+        for sentence in sentences(words) {
+            let length = sentence.text.chars().count();
+            if sentence.is_pasted || !(MIN_RULE_CHARS..=MAX_RULE_CHARS).contains(&length) {
+                continue;
+            }
+            let text = sentence.text;
+            let strength = if is_document { is_rule_of_document(text) } else { is_rule(text) };
+            // A sentence that holds an earlier one quotes it.
+            let is_known = |known: &Constraint| {
+                known.text == text || (known.text.len() > 24 && text.contains(known.text.as_str()))
+            };
+            if strength > 0 && !self.constraints.iter().any(is_known) {
+                self.constraints.push(Constraint { message: index, text: text.to_owned(), strength });
+            }
+        }
+    }
+
+    fn read_entities(&mut self, index: u32, words: &str) {
+        for sentence in sentences(words).into_iter().filter(|sentence| !sentence.is_pasted) {
+            for word in sentence.text.split_whitespace().skip(1) {
+                let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+                let mut letters = name.chars();
+                let is_name = letters.next().is_some_and(char::is_uppercase)
+                    && letters.next().is_some_and(char::is_lowercase);
+                if !is_name || name.len() < 3 {
+                    continue;
+                }
+                if let Some(entity) = self.entities.iter_mut().find(|entity| entity.name == name) {
+                    entity.messages += 1;
+                } else if self.entities.len() < MAX_ENTITIES {
+                    let said = one_line(sentence.text, 200);
+                    self.entities.push(Entity { name: name.to_owned(), message: index, messages: 1, said });
+                }
+            }
+        }
+    }
+
+    /// Errors that the person pasted.
+    fn read_pasted_problems(&mut self, index: u32, words: &str) {
+        let lines = words.lines().map(str::trim).filter(|line| {
+            ["fatal:", "error:", "Error:", "panic:", "FAIL", "E "].iter().any(|mark| line.starts_with(mark))
+                && line.len() < 300
+        });
+        for line in lines.take(PROBLEMS_OF_A_RUN) {
+            let text = one_line(line, 240);
+            if !self.problems.iter().any(|known| known.text == text && known.solved_by.is_none()) {
+                self.problems.push(Problem {
+                    message: index,
+                    text,
+                    command: None,
+                    file: None,
+                    solved_by: None,
+                });
+            }
+        }
+    }
+
+    fn read_agent(&mut self, index: u32, message: &Message, ledger: &Ledger) {
+        if is_acknowledgement(message) {
+            return;
+        }
+        if let Some((at, command)) = self.reader.command.take() {
+            self.speak(at, command, Via::Command);
+        }
+        let text = message.text();
+        let text = ledger.mask(text.trim()).into_owned();
+        let has_calls = message.has_calls();
+        if text.is_empty() && !has_calls {
+            return;
+        }
+        self.reader.talked = true;
+        self.reader.began = true;
+        if has_calls {
+            self.reader.worked = true;
+            // A call after the words that closed the turn: it goes on.
+            if let Some(by) = self.reader.closed_by.take() {
+                for request in self.requests.iter_mut().filter(|request| request.decided_by == Some(by)) {
+                    if matches!(request.fate, Fate::Done | Fate::Answered) {
+                        request.fate = Fate::InProgress;
+                        request.decided_by = None;
+                    }
+                }
+            }
+        }
+        if let Some(request) = self.requests.last_mut().filter(|request| request.fate == Fate::Open) {
+            request.fate = Fate::InProgress;
+        }
+        if !text.is_empty() {
+            self.read_statement(index, text, has_calls);
+        }
+        for act in ledger.acts_between(index as usize, index as usize + 1) {
+            self.read_call(index, act);
+        }
+        for part in message.parts() {
+            if let Part::ToolCall { name, arguments, .. } = part {
+                let name = message.str(*name);
+                self.read_arguments(index, &name, &message.arguments_text(*arguments), ledger);
+            }
+        }
+    }
+
+    fn read_statement(&mut self, index: u32, text: String, has_calls: bool) {
+        if has_calls {
+            let list = steps(&text, index, TodoSource::Words);
+            if !list.is_empty() {
+                self.todos.retain(|item| item.source != TodoSource::Words);
+                self.todos.extend(list);
+            }
+        }
+        if takes_back(&text) {
+            self.overturn(index, &text);
+        }
+        let asks_only = !has_calls && text.len() < 300 && is_question(&text);
+        if asks_only {
+            // The agent waits for an answer before it goes on: the request is not done.
+            self.reader.closed_by = None;
+            self.reader.interrupted = false;
+        } else if !has_calls {
+            let fate = if self.reader.worked { Fate::Done } else { Fate::Answered };
+            for request in self.requests.iter_mut().filter(|request| request.fate == Fate::InProgress) {
+                request.fate = fate;
+                request.decided_by = Some(index);
+            }
+            self.reader.closed_by = Some(index);
+            // A plan in words or of the person ends with the turn that carried it out.
+            for item in &mut self.todos {
+                let ends =
+                    matches!(item.source, TodoSource::Words | TodoSource::Plan) && item.changed_by.is_some();
+                if ends && item.status == TodoStatus::InProgress {
+                    item.status = TodoStatus::Done;
+                }
+            }
+        }
+        self.statements.push(Statement { message: index, text, closes: !has_calls, overturned_by: None });
+    }
+
+    /// Marks what the agent said before about the same things as taken back.
+    fn overturn(&mut self, index: u32, text: &str) {
+        let mut names: Vec<String> = Vec::new();
+        scan_anchors(text, |anchor, _| names.push(anchor.to_owned()));
+        if names.is_empty() {
+            return;
+        }
+        let recent = self.statements.iter_mut().rev().take(12);
+        for earlier in recent.filter(|earlier| earlier.overturned_by.is_none()) {
+            let shared = names.iter().filter(|name| earlier.text.contains(name.as_str())).count();
+            if shared >= 2 && shared * 2 >= names.len() && weigh(&earlier.text).reasons > 0 {
+                earlier.overturned_by = Some(index);
+                break;
+            }
+        }
+    }
+
+    fn read_call(&mut self, index: u32, act: &Act) {
+        match act.family {
+            ToolFamily::Run => {
+                for item in self.todos.iter_mut().filter(|item| item.status != TodoStatus::Done) {
+                    let commands = item.marks.len();
+                    item.marks.retain(|mark| !(mark.contains(' ') && act.target.contains(mark.as_str())));
+                    if item.marks.len() < commands && !item.marks.iter().any(|mark| mark.contains(' ')) {
+                        item.status = TodoStatus::Done;
+                        item.changed_by = Some(index);
+                    }
+                }
+            }
+            ToolFamily::Read if !act.target.is_empty() => {
+                self.looks.retain(|look| look.path != act.target);
+                let (path, range) = (act.target.clone(), act.detail.clone());
+                self.looks.push(Look { message: index, path, range, lines: Vec::new() });
+            }
+            _ => {}
+        }
+    }
+
+    /// Messages read so far.
+    #[must_use]
+    pub fn messages(&self) -> u32 {
+        self.reader.messages
+    }
+}
+
+/// Whether two requests are the same one, sent twice.
+fn is_same_request(first: &str, second: &str) -> bool {
+    let short = |text: &str| one_line(text, 200).to_lowercase();
+    first.len() > 8 && short(first) == short(second)
+}
+
+/// Words by which somebody takes back what they said.
+const TAKING_BACK: &[&str] = &[
+    "i was wrong",
+    "you're right",
+    "you are right",
+    "i apologize",
+    "i apologise",
+    "my mistake",
+    "actually,",
+    "wait,",
+    "that was wrong",
+    "not the cause",
+    "i made that up",
+    "on second thought",
+    "ich lag falsch",
+    "du hast recht",
+    "me equivoqué",
+    "je me suis trompé",
+    "我错了",
+];
+
+fn takes_back(text: &str) -> bool {
+    let start = slice_start(text, 300).to_lowercase();
+    TAKING_BACK.iter().any(|cue| start.contains(cue))
+}

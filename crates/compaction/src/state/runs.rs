@@ -1,0 +1,218 @@
+//! Runs of commands: how they ended, and the lines of their output that tell it.
+
+use serde::{Deserialize, Serialize};
+
+use super::prose::weigh;
+use crate::act::{Act, ActOutcome, CallStatus, one_line, only_looks, slice_end, slice_start};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// The evidence says that it did what it should.
+    Ok,
+    /// The evidence says that it did not.
+    Failed,
+    /// The person did not let it run.
+    Refused,
+    /// Nothing says how it ended.
+    Unknown,
+}
+
+/// A command that was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The message that called it.
+    pub message: u32,
+    /// The message with its result.
+    pub result: u32,
+    /// The command, in one line.
+    pub command: String,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// Whether it only shows something.
+    pub looks: bool,
+    /// The lines of its output that tell the result.
+    pub lines: Vec<String>,
+}
+
+impl Run {
+    /// How it ended, in a word.
+    #[must_use]
+    pub fn outcome_word(&self) -> &'static str {
+        match self.outcome {
+            RunOutcome::Ok => "ok",
+            RunOutcome::Failed => "failed",
+            RunOutcome::Refused => "rejected by the person",
+            RunOutcome::Unknown => "unknown",
+        }
+    }
+}
+
+/// Lines kept of one output.
+const MAX_LINES: usize = 3;
+/// Lines kept of what a command that only looks shows.
+const SHOWN_LINES: usize = 8;
+/// A line is cut here.
+const MAX_LINE_CHARS: usize = 150;
+/// Longer commands are cut in the state; the original has the rest.
+const MAX_COMMAND_CHARS: usize = 200;
+/// The beginning and the end of an output are looked at.
+const WINDOW_BYTES: usize = 4 * 1024;
+
+/// Reads a run. `states_exit`: this agent's tool has stated a status other than zero before, so that an answer without one
+/// is an answer of zero.
+pub(super) fn run(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool) -> Run {
+    let looks = only_looks(&act.target);
+    let ended = ended(act, outcome, printed, states_exit, looks);
+    let lines = match ended {
+        RunOutcome::Failed => failing_lines(outcome, printed),
+        RunOutcome::Refused => Vec::new(),
+        RunOutcome::Ok | RunOutcome::Unknown => telling_lines(outcome, printed, looks),
+    };
+    Run {
+        message: act.message,
+        result: outcome.message,
+        command: one_line(&act.target, MAX_COMMAND_CHARS),
+        outcome: ended,
+        looks,
+        lines,
+    }
+}
+
+fn ended(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool, looks: bool) -> RunOutcome {
+    if outcome.not_run {
+        return RunOutcome::Refused;
+    }
+    match outcome.status {
+        CallStatus::Failed => return RunOutcome::Failed,
+        CallStatus::Ok => return RunOutcome::Ok,
+        CallStatus::Unknown => {}
+    }
+    if looks && says_nothing_found(printed) {
+        return RunOutcome::Failed;
+    }
+    if is_still_running(printed) {
+        return RunOutcome::Unknown;
+    }
+    if !looks && windows(printed).iter().any(|window| window.lines().any(is_diagnostic)) {
+        return RunOutcome::Failed;
+    }
+    let is_piped = act.target.contains('|');
+    let printed_something = printed.trim().len() > 1;
+    // A pipe hides the status: what was printed is the only evidence. Without one, an agent that states a failure and
+    // states none here has seen a success.
+    if printed_something || (states_exit && !is_piped) { RunOutcome::Ok } else { RunOutcome::Unknown }
+}
+
+/// Whether an output says that the command goes on in the background.
+pub(super) fn is_still_running(printed: &str) -> bool {
+    slice_start(printed, 300).lines().take(3).any(|line| {
+        let line = line.trim_start_matches(['[', '<', ' ']);
+        [
+            "Command running in background",
+            "Process running with session",
+            "Command is still running",
+            "<retrieval_status>timeout",
+        ]
+        .iter()
+        .any(|mark| line.starts_with(mark))
+    })
+}
+
+/// Whether all that a command printed is that something is not there.
+fn says_nothing_found(printed: &str) -> bool {
+    let text = printed.trim();
+    let lower = slice_start(text, 200).to_lowercase();
+    text.len() < 160
+        && ["not found", "no such file", "does not exist"].iter().any(|words| lower.contains(words))
+}
+
+fn windows(printed: &str) -> [&str; 2] {
+    if printed.len() > 2 * WINDOW_BYTES {
+        [slice_start(printed, WINDOW_BYTES), slice_end(printed, WINDOW_BYTES)]
+    } else {
+        [printed, ""]
+    }
+}
+
+/// `src/main.go:12:5: undefined: x`: what compilers and linters print for a finding.
+pub(super) fn is_diagnostic(line: &str) -> bool {
+    let line = line.trim();
+    let line = line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, rest)| rest);
+    let mut parts = line.splitn(4, ':');
+    let (Some(file), Some(row), Some(column), Some(said)) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let is_number =
+        |text: &str| !text.is_empty() && text.len() <= 6 && text.bytes().all(|b| b.is_ascii_digit());
+    let is_file = !file.contains(char::is_whitespace) && file.contains('.') && file.len() < 160;
+    is_file && is_number(row) && is_number(column) && said.trim().len() > 3
+}
+
+/// Whether a line says what stands in the way of a merge.
+pub(super) fn is_conflict(line: &str) -> bool {
+    line.starts_with("CONFLICT (")
+}
+
+fn failing_lines(outcome: &ActOutcome, printed: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut push = |line: &str| {
+        let line = one_line(line, MAX_LINE_CHARS);
+        if !line.is_empty() && !out.contains(&line) && out.len() < MAX_LINES {
+            out.push(line);
+        }
+    };
+    for window in windows(printed) {
+        window.lines().filter(|line| is_diagnostic(line) || is_conflict(line.trim())).for_each(&mut push);
+    }
+    let tells = |line: &&str| !line.starts_with("Exit code") && line.len() > 8;
+    outcome.errors.iter().map(String::as_str).filter(tells).for_each(&mut push);
+    out
+}
+
+/// Of what a command shows: how it begins, and the lines that tell most.
+fn shown_lines(printed: &str) -> Vec<String> {
+    let tells = |line: &&str| line.chars().filter(|c| c.is_alphanumeric()).count() > 3;
+    let lines: Vec<&str> = printed.lines().map(str::trim).filter(tells).take(80).collect();
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    let worth = |at: &usize| {
+        let weight = lines.get(*at).map(|line| weigh(slice_start(line, 400))).unwrap_or_default();
+        weight.names.min(3) + 2 * weight.reasons.min(2)
+    };
+    let worths: Vec<u32> = order.iter().map(worth).collect();
+    order.sort_by_key(|at| (*at > 1, std::cmp::Reverse(worths.get(*at).copied().unwrap_or(0)), *at));
+    order.truncate(SHOWN_LINES);
+    order.sort_unstable();
+    order.into_iter().filter_map(|at| lines.get(at)).map(|line| one_line(line, MAX_LINE_CHARS)).collect()
+}
+
+/// Lines that tell the result of a run that did not fail: what it sums up to, what it made, or how it begins.
+fn telling_lines(outcome: &ActOutcome, printed: &str, looks: bool) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let tells = |line: &&str| line.chars().filter(|c| c.is_alphanumeric()).count() > 3;
+    if looks {
+        return shown_lines(slice_start(printed, WINDOW_BYTES));
+    }
+    for window in windows(printed) {
+        let telling = |line: &&str| {
+            let line = line.trim();
+            line.starts_with('[') && line.contains("] ") && line.len() < 120
+                || line.contains("://")
+                || line.contains("->")
+                || line.contains("changed,")
+                || line.contains("0 issues")
+        };
+        out.extend(window.lines().filter(telling).take(MAX_LINES).map(|line| one_line(line, MAX_LINE_CHARS)));
+    }
+    out.extend(outcome.verdict.clone());
+    out.dedup();
+    out.truncate(MAX_LINES);
+    if out.is_empty() {
+        let last = printed.lines().rev().map(str::trim).find(tells);
+        out.extend(last.map(|line| one_line(line, MAX_LINE_CHARS)));
+    }
+    out
+}

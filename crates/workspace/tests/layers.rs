@@ -5,9 +5,9 @@ use std::path::Path;
 use throughline_workspace::{Stats, Workspace};
 
 /// The figures of 18 November 2026. They only ever go down.
-const LARGEST_CYCLE: usize = 30;
-const REPEATED_TYPES: usize = 161;
-const EXPORTED_NAMES: usize = 824;
+const LARGEST_CYCLE: usize = 5;
+const REPEATED_TYPES: usize = 17;
+const EXPORTED_NAMES: usize = 721;
 
 #[test]
 fn workspace_stays_within_its_limits() {

@@ -8,16 +8,18 @@ mod looking;
 mod result;
 mod status;
 mod status_readers;
+mod text;
 
+pub use call::Act;
 pub(crate) use call::is_member_name;
-pub use call::{Act, one_line};
 pub(crate) use envelope::readable;
 pub use family::ToolFamily;
-pub use line::{CLEARED, thousands};
+pub use line::CLEARED;
 pub(crate) use looking::only_looks;
 pub use result::ActOutcome;
-pub(crate) use result::{slice_end, slice_start};
 pub use status::{CallAnswer, CallStatus, Evidence, StatusReading, read_status};
+pub use text::{one_line, thousands};
+pub(crate) use text::{slice_end, slice_start};
 
 #[cfg(test)]
 #[path = "act_tests.rs"]

@@ -5,7 +5,7 @@ use std::path::Path;
 use throughline_workspace::{Stats, Workspace};
 
 /// The figures of 18 November 2026. They only ever go down.
-const LARGEST_CYCLE: usize = 5;
+const LARGEST_CYCLE: usize = 3;
 const REPEATED_TYPES: usize = 17;
 const EXPORTED_NAMES: usize = 721;
 

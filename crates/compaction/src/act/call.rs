@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use throughline_transcript::RawJson;
 
 use super::family::ToolFamily;
-use super::line::counted;
+use super::text::{counted, one_line};
 
 /// Members that name a file, most telling first.
 const PATH_KEYS: &[&str] = &[
@@ -332,29 +332,4 @@ impl<'a> Members<'a> {
         });
         pairs.collect::<Vec<_>>().join(", ")
     }
-}
-
-/// White space folded, cut to `max` characters with an ellipsis.
-#[must_use]
-pub fn one_line(text: &str, max: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(max.saturating_mul(2)));
-    let mut used = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count() + usize::from(used > 0);
-        if used + length > max {
-            let room = max.saturating_sub(used + 1 + usize::from(used > 0));
-            if used > 0 && room > 0 {
-                out.push(' ');
-            }
-            out.extend(word.chars().take(room));
-            out.push('…');
-            return out;
-        }
-        if used > 0 {
-            out.push(' ');
-        }
-        out.push_str(word);
-        used += length;
-    }
-    out
 }

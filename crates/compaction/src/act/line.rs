@@ -4,6 +4,7 @@ use super::call::Act;
 use super::family::ToolFamily;
 use super::result::ActOutcome;
 use super::status::CallStatus;
+use super::text::{counted, thousands};
 
 /// What stands in for a result about which nothing better is known.
 pub const CLEARED: &str = "[Old tool output cleared to save context space]";
@@ -97,24 +98,4 @@ impl Act {
         }
         words.join(", ")
     }
-}
-
-/// `1 line`, `3,000 lines`.
-pub(super) fn counted(number: u32, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", thousands(u64::from(number)))
-}
-
-/// `12,345`.
-#[must_use]
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

@@ -1,9 +1,9 @@
 //! Reading a tool's answer: how it ended, how much it was, and what went wrong, word for word.
 
-use super::call::one_line;
 use super::envelope::{hits, unwrapped};
 use super::family::ToolFamily;
 use super::status::{CallAnswer, CallStatus, Evidence, read_status};
+use super::text::{one_line, slice_end, slice_start};
 
 /// Error lines kept of one answer.
 const MAX_ERROR_LINES: usize = 4;
@@ -98,24 +98,6 @@ impl ActOutcome {
         }
         outcome
     }
-}
-
-/// The first `bytes` bytes, cut at a character.
-pub(crate) fn slice_start(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
-}
-
-/// The last `bytes` bytes, cut at a character.
-pub(crate) fn slice_end(text: &str, bytes: usize) -> &str {
-    let mut start = text.len().saturating_sub(bytes);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text.get(start..).unwrap_or_default()
 }
 
 /// Whether a line says what went wrong.

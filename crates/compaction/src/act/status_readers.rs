@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use throughline_transcript::RawJson;
 
-use super::result::{slice_end, slice_start};
+use super::text::{slice_end, slice_start};
 
 /// What a reader found. Both flags may be set: a run of several programs can report both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::act::{Act, ToolFamily, one_line, slice_start};
 use crate::ledger::Ledger;
 
 use super::lists::{TodoSource, TodoStatus, all_steps, item_update, new_item, steps, whole_list};
-use super::{Edit, State};
+use super::model::{Edit, State};
 
 /// Lines kept of a file that was read.
 const LOOK_LINES: usize = 8;

@@ -1,6 +1,5 @@
 //! Reading messages into the state, one at a time.
 
-use serde::{Deserialize, Serialize};
 use throughline_transcript::{Message, Part, Role, human_words, strip_injected};
 
 use crate::act::{Act, ToolFamily, one_line, slice_start};
@@ -9,33 +8,10 @@ use crate::ledger::Ledger;
 use crate::preface::{find_summary, is_acknowledgement};
 
 use super::lists::{TodoSource, TodoStatus, steps};
+use super::model::{Constraint, Entity, Fate, Look, Problem, Request, State, Statement, Via};
 use super::prose::{is_question, is_rule, is_rule_of_document, sentences, weigh};
 use super::results::{PROBLEMS_OF_A_RUN, check_of};
 use super::speech::{client_command, is_command_output, is_interruption, is_withdrawal};
-use super::{Constraint, Entity, Fate, Look, Problem, Request, State, Statement, Via};
-
-/// What has to be remembered between two messages.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Reader {
-    /// Messages read.
-    pub(super) messages: u32,
-    /// The agent has called a tool or changed a file since the turn began.
-    pub(super) worked: bool,
-    /// The agent has said or called anything since the last request.
-    began: bool,
-    /// The message that closed the turn in words.
-    closed_by: Option<u32>,
-    /// The person stopped the agent.
-    interrupted: bool,
-    /// A command of the client that may turn out to be a request.
-    command: Option<(u32, String)>,
-    /// A run has been answered with a status other than zero.
-    pub(super) states_exit: bool,
-    /// Items added one by one, so far.
-    pub(super) items: u32,
-    /// Somebody other than the client has spoken.
-    talked: bool,
-}
 
 /// Words of the person are kept up to this length.
 const MAX_WORDS_CHARS: usize = 12_000;

@@ -7,10 +7,10 @@ use crate::ledger::Ledger;
 
 use super::changes::{LOOK_BYTES, defining_lines, is_same_file};
 use super::lists::{TodoSource, TodoStatus, number_in};
+use super::model::{Choice, Delegated, Problem, State, Via};
 use super::prose::{looks_like_log, units, weigh};
 use super::runs::{Run, RunOutcome, is_conflict, is_diagnostic, run};
 use super::speech::{Refusal, answers, refusal};
-use super::{Choice, Delegated, Problem, State, Via};
 
 /// A report of a sub-agent is kept up to this length.
 const MAX_REPORT_CHARS: usize = 900;

@@ -167,7 +167,7 @@ impl LcmEngine {
         }
         let (budgets, worth) = self.unrecorded.decide(request)?;
         if let Worth::No { detail } = worth {
-            return Ok(CompressOutcome::NoOp { reason: NoOpReason::DoesNotPay.into(), detail });
+            return Ok(CompressOutcome::NoOp { reason: NoOpReason::DoesNotPay, detail });
         }
         let limit = self.setup.longest_summary;
         match tokio::time::timeout(limit, self.make(request, &model, &budgets)).await {

@@ -70,7 +70,7 @@ async fn a_long_conversation_is_a_tree_that_can_be_read_down_to_its_words() {
         first.starts_with('n') && first.contains(" messages ") && first.contains(" tokens, by "),
         "{shown}"
     );
-    assert!(shown.lines().last().unwrap().ends_with("messages are folded"), "{shown}");
+    assert!(shown.lines().last().unwrap().ends_with("messages are compacted"), "{shown}");
     assert!(covered(&found) > 50, "{found:#}");
 
     let name = first.split(' ').next().unwrap();

@@ -54,12 +54,12 @@ async fn a_hang_up_has_the_configuration_read_again() {
 
     configure(gateway.home(), &second.url(), "");
     gateway.signal(Signal::HUP);
-    until_said(&gateway, "the configuration was read again", 1);
+    until_said(&gateway, "the configuration was reloaded", 1);
     assert_eq!(ask(&gateway, &talk).await, "from the second", "the conversation goes on there");
 
     std::fs::write(gateway.home().join("config.yaml"), "gateway: {max_body_bytes: many}\n").unwrap();
     gateway.signal(Signal::HUP);
-    until_said(&gateway, "the one before it still holds", 1);
+    until_said(&gateway, "the previous one stays in effect", 1);
     assert!(gateway.screen().contains("max_body_bytes"), "{}", gateway.screen());
     assert_eq!(ask(&gateway, &[user("three")]).await, "from the second");
 

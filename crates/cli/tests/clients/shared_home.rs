@@ -42,9 +42,9 @@ async fn two_gateways_on_one_home_send_what_clients_send_and_record_it_once() {
     let upstream = counting().await;
     let first = Gateway::before(&upstream.url());
     let second = first.beside(&upstream.url());
-    assert!(!first.screen().contains("is shared with"), "{}", first.screen());
+    assert!(!first.screen().contains("another gateway uses this home"), "{}", first.screen());
     let screen = second.screen();
-    assert!(screen.contains("this home is shared with gateway (process "), "{screen}");
+    assert!(screen.contains("another gateway uses this home directory: gateway (process "), "{screen}");
     assert!(screen.contains(&first.process_id().to_string()), "{screen}");
 
     let mut talk = Vec::new();

@@ -344,3 +344,16 @@ fn a_state_grows_message_by_message_as_it_is_read_at_once() {
         assert_eq!(ledger.state(), &talk.state());
     }
 }
+
+#[test]
+fn constraints_are_found_behind_an_introduction() {
+    let mut talk = Talk::default().user("Remark 0. river market engine").agent("All right.");
+    talk =
+        talk.user("Before we go on: Never paint the harbour gate any colour but blue.").agent("All right.");
+    for _ in 0..5 {
+        talk = talk.user("Remark 9. letter window season signal").agent("All right.");
+    }
+    let state = talk.state();
+    let found: Vec<&str> = state.constraints.iter().map(|rule| rule.text.as_str()).collect();
+    assert_eq!(found, ["Before we go on: Never paint the harbour gate any colour but blue."]);
+}

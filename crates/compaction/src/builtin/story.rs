@@ -298,6 +298,27 @@ fn command_label(run: &Run) -> String {
     format!("`{}`", one_line(command, 32))
 }
 
+/// The share of the story that the heads of its turns may take. Less leaves turns without their words where they fit; more
+/// leaves conversations of many short turns without a line of what came of them.
+const MOST_HEADS_PERCENT: u64 = 70;
+
+/// The head of each turn: words of the person, shortened alike where all of them take more than `bytes`.
+fn heads_of(turns: &[Turn], bytes: usize) -> Vec<String> {
+    let lengths = turns.iter().filter(|turn| turn.elsewhere.is_none()).map(|turn| turn.words.chars().count());
+    let cap = shared_cap(lengths, bytes);
+    turns.iter().map(|turn| head_of(turn, cap)).collect()
+}
+
+/// So many of the turns, evenly, the last one among them.
+fn thinned(turns: Vec<Turn>, kept: usize) -> Vec<Turn> {
+    let (all, kept) = (turns.len(), kept.max(1));
+    if kept >= all {
+        return turns;
+    }
+    let stays = |at: usize| (at + 1) * kept / all > at * kept / all;
+    turns.into_iter().enumerate().filter(|(at, _)| stays(*at)).map(|(_, turn)| turn).collect()
+}
+
 /// Prints the turns within a budget. Words of the person come first, shortened alike where all of them do not fit; then
 /// every turn's best line, then lines by worth.
 pub(super) fn print(
@@ -308,19 +329,17 @@ pub(super) fn print(
     focus_percent: u64,
 ) -> Vec<(Option<u32>, String)> {
     let words_share = budget * 45 / 100;
-    let cap = shared_cap(
-        turns.iter().filter(|turn| turn.elsewhere.is_none()).map(|turn| turn.words.chars().count()),
-        price.bytes(words_share),
-    );
-    let mut used = 0;
-    let heads: Vec<String> = turns
-        .iter()
-        .map(|turn| {
-            let head = head_of(turn, cap);
-            used += price.tokens(&head);
-            head
-        })
-        .collect();
+    let mut turns = turns;
+    let mut heads = heads_of(&turns, price.bytes(words_share));
+    let mut used: u64 = heads.iter().map(|head| price.tokens(head)).sum();
+    // Heads have a smallest length. Where even those do not fit, turns are left out evenly, not at one end.
+    let most = budget * MOST_HEADS_PERCENT / 100;
+    if used > most {
+        let kept = (turns.len() as u64).saturating_mul(most) / used;
+        turns = thinned(turns, usize::try_from(kept).unwrap_or(usize::MAX));
+        heads = heads_of(&turns, price.bytes(words_share));
+        used = heads.iter().map(|head| price.tokens(head)).sum();
+    }
     let mut all: Vec<(usize, usize, f32)> = Vec::new();
     for (at, turn) in turns.iter().enumerate() {
         let best = turn

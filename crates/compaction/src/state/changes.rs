@@ -177,7 +177,7 @@ fn patched_lines(root: &RawJson<'_>, arguments: &str) -> String {
     let patch = ["patch", "input", "diff", "command", "cmd"]
         .iter()
         .find_map(|key| root.get(key).and_then(RawJson::as_text));
-    let patch = patch.unwrap_or_else(|| std::borrow::Cow::Borrowed(arguments));
+    let patch = patch.unwrap_or(std::borrow::Cow::Borrowed(arguments));
     let added =
         patch.lines().filter_map(|line| line.strip_prefix('+').filter(|line| !line.starts_with("++")));
     added.collect::<Vec<_>>().join("\n")

@@ -14,10 +14,10 @@ fn documents() -> Vec<PathBuf> {
         .iter()
         .map(|name| root().join(name))
         .collect();
-    let top = fs::read_dir(root()).unwrap().flatten().map(|entry| entry.path());
+    let top = fs::read_dir(root()).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<PathBuf> = top.filter(|path| is_markdown(path)).collect();
     while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap().flatten() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
                 // Prompts and golden files hold text of models and transcripts, not documents.

@@ -111,8 +111,7 @@ impl Scopes {
 
     /// The module that defines what an absolute path names, through re-exports.
     fn definition(&self, path: &[String], subject: &Crate, depth: usize) -> Option<ModulePath> {
-        let length =
-            (0..=path.len()).rev().find(|length| subject.modules.contains_key(&path[..*length]))?;
+        let length = (0..=path.len()).rev().find(|length| subject.modules.contains_key(&path[..*length]))?;
         let module = path[..length].to_vec();
         let Some(name) = path.get(length) else { return Some(module) };
         if self.defined.get(&module).is_some_and(|names| names.contains(name)) || depth > 8 {

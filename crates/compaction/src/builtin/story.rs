@@ -1,7 +1,7 @@
 //! Completed Actions: what happened, request by request, oldest first. When there is more than fits, every turn is thinned
 //! to its conclusions; none is cut off.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::act::one_line;
 use crate::state::{
@@ -309,14 +309,15 @@ fn heads_of(turns: &[Turn], bytes: usize) -> Vec<String> {
     turns.iter().map(|turn| head_of(turn, cap)).collect()
 }
 
-/// So many of the turns, evenly, the last one among them.
+/// So many of the turns, evenly, the first and the last among them.
 fn thinned(turns: Vec<Turn>, kept: usize) -> Vec<Turn> {
-    let (all, kept) = (turns.len(), kept.max(1));
+    let all = turns.len();
     if kept >= all {
         return turns;
     }
-    let stays = |at: usize| (at + 1) * kept / all > at * kept / all;
-    turns.into_iter().enumerate().filter(|(at, _)| stays(*at)).map(|(_, turn)| turn).collect()
+    let gaps = kept.saturating_sub(1).max(1);
+    let stays: FxHashSet<usize> = (0..=gaps).map(|gap| gap * all.saturating_sub(1) / gaps).collect();
+    turns.into_iter().enumerate().filter(|(at, _)| stays.contains(at)).map(|(_, turn)| turn).collect()
 }
 
 /// Prints the turns within a budget. Words of the person come first, shortened alike where all of them do not fit; then

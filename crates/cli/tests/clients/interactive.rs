@@ -1,5 +1,7 @@
 //! Real clients as a person uses them: at a terminal, through the gateway, against an upstream that answers by script.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use throughline_testkit::{Gate, RecordedRequest, Reply, ReplyFault, Script, ServerKind, SummarisingClient};
 
@@ -79,8 +81,14 @@ fn calls_that_say(job: &Job, words: &str) -> Vec<RecordedRequest> {
 
 /// What `last` means is a conversation in which these words are the last that were said, for every command; its id.
 fn last_conversation(gateway: &Gateway, said: &str) -> String {
-    let shown = gateway.ask(&["sessions", "show", "last"]);
-    assert!(shown.trim_end().ends_with(said), "{shown}");
+    // A client shows words as they arrive. Only the end of the answer waits until it is in the record.
+    let began = Instant::now();
+    let mut shown = gateway.ask(&["sessions", "show", "last"]);
+    while !shown.trim_end().ends_with(said) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{shown}");
+        std::thread::sleep(Duration::from_millis(10));
+        shown = gateway.ask(&["sessions", "show", "last"]);
+    }
     let usage: Value = serde_json::from_str(&gateway.ask(&["usage", "last", "--json"])).unwrap();
     let id = usage["session"]["id"].as_str().unwrap().to_owned();
     assert_eq!(gateway.listed()[0]["id"], json!(id));

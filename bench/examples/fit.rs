@@ -9,6 +9,8 @@
 //! a line: `{"text": "...", "llama3": 123, "qwen2": 119, ...}`. The OpenAI encodings are counted here; the counts of the
 //! vocabularies in `GENERIC` are read. `SESSIONS` is a folder of recorded Claude Code sessions.
 
+#[path = "../src/estimate/fit.rs"]
+mod fit;
 #[path = "../src/recorded.rs"]
 #[expect(dead_code, reason = "shared with the benchmarks; only its file reading is needed here")]
 mod recorded;
@@ -20,10 +22,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::Value;
-use throughline_tokens::{
-    Encoding, FEATURE_COUNT, Feature, FitOptions, Prior, Sample, TextProfile, fit_weights, profile_text,
-    relative_error,
-};
+use throughline_tokens::{Encoding, Feature, TextProfile};
+
+use self::fit::{FitOptions, Prior, Sample, fit_weights, relative_error};
 
 /// Vocabularies whose mean stands for the generic family.
 const GENERIC: [&str; 4] = ["llama3", "qwen2", "deepseek_v3", "mistral_v3"];
@@ -98,7 +99,8 @@ fn run(corpus: &Path, sessions: &Path) -> Result<String, String> {
         let row: Vec<String> = row.iter().map(|weight| format!("{weight:.3}")).collect();
         table += &format!("    (F::{}, [{}]),\n", feature.name(), row.join(", "));
     }
-    let around: Vec<String> = claude[FEATURE_COUNT..].iter().map(|weight| format!("{weight:.1}")).collect();
+    let around: Vec<String> =
+        claude[Feature::ALL.len()..].iter().map(|weight| format!("{weight:.1}")).collect();
     table += &format!("// claude: a message, a tool call, a tool result: {}\n", around.join(", "));
     table += &errors("o200k", &texts, &samples(&texts, |text| text.o200k), &o200k);
     table += &errors("cl100k", &texts, &samples(&texts, |text| text.cl100k), &cl100k);
@@ -125,7 +127,7 @@ fn read_corpus(folder: &Path) -> Result<Vec<Text>, String> {
             let known: Vec<f64> = counts.iter().flatten().copied().collect();
             texts.push(Text {
                 class: class.clone(),
-                profile: profile_text(text),
+                profile: TextProfile::of(text),
                 o200k: Encoding::O200k.count(text) as f64,
                 cl100k: Encoding::Cl100k.count(text) as f64,
                 generic: known.iter().sum::<f64>() / known.len().max(1) as f64,

@@ -3,14 +3,17 @@
 //! Weights that are fitted to the sessions they are tested on flatter themselves, so every session is also estimated
 //! with weights fitted to all the others.
 
+#[path = "estimate/fit.rs"]
+pub(crate) mod fit;
 #[path = "estimate/steps.rs"]
 pub(crate) mod steps;
 
 use std::fmt::Write;
 use std::path::Path;
 
-use throughline_tokens::{Calibrator, Family, Sample, TokenModel, fit_weights};
+use throughline_tokens::{Calibrator, Family, TokenModel};
 
+use self::fit::{Sample, fit_weights};
 use self::steps::{FIT, Session, Step, claude_priors, model_of, read_sessions};
 
 /// Steps that add less than this many characters are mostly what the log does not show.

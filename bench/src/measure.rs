@@ -4,9 +4,7 @@ use throughline_compaction::{
     Attempt, Budgets, Conversation, Options, PayCheck, PruneRules, RuleSummariser, compact,
 };
 use throughline_redact::Redactor;
-use throughline_tokens::{
-    Family, LimitPolicy, Limits, MessageSize, TokenModel, profile_message, profile_text,
-};
+use throughline_tokens::{ContentProfile, Family, LimitPolicy, Limits, TextProfile, TokenModel};
 use throughline_transcript::Message;
 
 /// Measures text and messages as the product does for a model family.
@@ -22,11 +20,11 @@ impl Default for Estimator {
 
 impl Estimator {
     pub(crate) fn text(&self, text: &str) -> u64 {
-        self.model.estimate(&profile_text(text))
+        self.model.estimate(&TextProfile::of(text))
     }
 
     pub(crate) fn message(&self, message: &Message) -> u64 {
-        MessageSize::new(profile_message(message), &self.model).tokens
+        self.model.estimate_content(&ContentProfile::of_message(message))
     }
 
     /// Compacts by rules at the defaults. `clock_us` is what the report's timings are read from.

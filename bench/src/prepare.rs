@@ -17,7 +17,7 @@ use throughline_store::{
     Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store,
 };
 use throughline_testkit::big_transcript;
-use throughline_tokens::{LimitPolicy, Usage, profile_message, profile_system, profile_tools};
+use throughline_tokens::{ContentProfile, LimitPolicy, Usage};
 use throughline_transcript::{
     DecodeOptions, Message, RawJson, Role, SharedText, WireFormat, compact_json_string, decode,
     decode_message, text_message,
@@ -202,8 +202,10 @@ async fn measure(wire_format: WireFormat, store: Arc<dyn Store>) -> Result<Figur
 /// Everything a call is prepared from, read anew: sizes, the threshold, hashes, marks, the body.
 fn from_scratch(wire_format: WireFormat, fixed: &Fixed, messages: &[Message]) -> Result<usize, String> {
     let token_model = token_model_for(MODEL, wire_format);
-    let fixed_profile = profile_system(&fixed.system_json) + profile_tools(&fixed.tools);
-    let sizes = messages.iter().map(|message| token_model.estimate_content(&profile_message(message)));
+    let fixed_profile =
+        ContentProfile::of_system(&fixed.system_json) + ContentProfile::of_tools(&fixed.tools);
+    let sizes =
+        messages.iter().map(|message| token_model.estimate_content(&ContentProfile::of_message(message)));
     let tokens: u64 = sizes.sum::<u64>() + token_model.estimate_content(&fixed_profile);
     if tokens >= WINDOW_TOKENS / 2 {
         return Err("the conversation is over the threshold".to_owned());

@@ -10,12 +10,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use throughline_tokens::{
-    ContentProfile, Encoding, FEATURE_COUNT, Family, Feature, FitOptions, Overhead, Prior, Sample,
-    TokenModel, parse_usage, profile_message,
-};
+use throughline_tokens::{ContentProfile, Encoding, Family, Feature, TokenModel, parse_usage};
 use throughline_transcript::{Message, Part, decode_message_text};
 
+use super::fit::{FitOptions, Prior, Sample};
 use crate::recorded;
 
 /// What was added between two calls.
@@ -64,9 +62,9 @@ pub(crate) fn claude_priors() -> Vec<Prior> {
 pub(crate) fn model_of(fitted: &[f64]) -> TokenModel {
     let prior = TokenModel::of(Family::Claude);
     let weights = std::array::from_fn(|at| fitted[at] as f32);
-    let around = |at: usize| fitted[FEATURE_COUNT + at] as f32;
-    let overhead =
-        Overhead { message: around(0), tool_call: around(1), tool_result: around(2), ..prior.overhead() };
+    let around = |at: usize| fitted[Feature::ALL.len() + at] as f32;
+    let mut overhead = prior.overhead();
+    (overhead.message, overhead.tool_call, overhead.tool_result) = (around(0), around(1), around(2));
     prior.with_weights(weights, overhead)
 }
 
@@ -217,7 +215,7 @@ impl Log {
         let json = format!("{{\"role\":\"{role}\",\"content\":{}}}", content.get());
         let Ok(message) = decode_message_text(json) else { return ContentProfile::default() };
         self.o200k_tokens += o200k_tokens(&message, message.parts());
-        profile_message(&message)
+        ContentProfile::of_message(&message)
     }
 }
 

@@ -20,9 +20,7 @@ use throughline_engine::{
 use throughline_provider::{CachePolicy, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{Holder, Millis, SessionId};
-use throughline_tokens::{
-    Catalogue, LimitPolicy, Limits, TokenModel, profile_message, profile_system, profile_text, profile_tools,
-};
+use throughline_tokens::{Catalogue, ContentProfile, LimitPolicy, Limits, TextProfile, TokenModel};
 use throughline_transcript::{DecodeOptions, Groups, Message, Transcript, WireFormat, decode};
 use throughline_wire::{AnswerDraft, decode_response, write_response};
 use tokio_util::sync::CancellationToken;
@@ -111,7 +109,7 @@ impl Compactor {
     }
 
     fn size(&self, message: &Message) -> u64 {
-        self.model.estimate_content(&profile_message(message))
+        self.model.estimate_content(&ContentProfile::of_message(message))
     }
 
     /// One forced compaction, as the command makes it. What is not to be compacted stays as it is.
@@ -126,8 +124,8 @@ impl Compactor {
         let count_message = |message: &Message| self.size(message);
         let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
         let preamble = &transcript.preamble;
-        let system = preamble.system.as_ref().map(|system| profile_system(system.as_str()));
-        let tools = preamble.tools.as_ref().map(|tools| profile_tools(tools.as_str()));
+        let system = preamble.system.as_ref().map(|system| ContentProfile::of_system(system.as_str()));
+        let tools = preamble.tools.as_ref().map(|tools| ContentProfile::of_tools(tools.as_str()));
         let fixed = system.into_iter().chain(tools).map(|profile| self.model.estimate_content(&profile));
         let fixed_tokens = fixed.sum();
         let limits = Limits::beside(&self.policy, fixed_tokens).map_err(|error| error.to_string())?;
@@ -155,7 +153,7 @@ impl Compactor {
             cut_at: None,
             tells_pinned: false,
             shown_tokens: &|tokens| tokens,
-            count_tokens: &|text| self.model.estimate(&profile_text(text)),
+            count_tokens: &|text| self.model.estimate(&TextProfile::of(text)),
             count_message: &count_message,
             clock_us: &|| 0,
         };

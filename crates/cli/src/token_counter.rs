@@ -1,10 +1,7 @@
 //! How many tokens things have for the model at hand: an estimate by its family, or an exact count of its text.
 
 use serde_json::json;
-use throughline_tokens::{
-    ContentProfile, Encoding, TextProfile, TokenModel, profile_message, profile_system, profile_text,
-    profile_tools,
-};
+use throughline_tokens::{ContentProfile, Encoding, TextProfile, TokenModel};
 use throughline_transcript::{Message, Part, Preamble, RawJson, SharedText, decode_message};
 
 use crate::context_breakdown::MeasureTokens;
@@ -100,22 +97,23 @@ impl MeasureTokens for TokenCounter {
     fn text(&self, text: &str) -> u64 {
         match self.encoding {
             Some(encoding) => encoding.count(text),
-            None => self.in_unit(self.model.estimate(&profile_text(text))),
+            None => self.in_unit(self.model.estimate(&TextProfile::of(text))),
         }
     }
 
     fn system(&self, json: &str) -> u64 {
-        self.content(profile_system(json), |encoding| exact_system(json, encoding))
+        self.content(ContentProfile::of_system(json), |encoding| exact_system(json, encoding))
     }
 
     fn tools(&self, json: &str) -> u64 {
-        self.content(profile_tools(json), |encoding| encoding.count(json))
+        self.content(ContentProfile::of_tools(json), |encoding| encoding.count(json))
     }
 
     fn image(&self, block: &str) -> u64 {
         // A message around the block, so that pictures are read in one place only.
         let json = format!("{{\"role\":\"user\",\"content\":[{block}]}}");
-        let images = decode_message(SharedText::new(json)).map(|message| profile_message(&message).images);
+        let images =
+            decode_message(SharedText::new(json)).map(|message| ContentProfile::of_message(&message).images);
         self.in_unit(self.model.estimate_content(&ContentProfile {
             images: images.unwrap_or_default(),
             ..ContentProfile::default()
@@ -123,7 +121,7 @@ impl MeasureTokens for TokenCounter {
     }
 
     fn message(&self, message: &Message) -> u64 {
-        self.content(profile_message(message), |encoding| {
+        self.content(ContentProfile::of_message(message), |encoding| {
             message.parts().iter().map(|part| exact_part(message, part, encoding)).sum()
         })
     }

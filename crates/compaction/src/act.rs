@@ -14,10 +14,11 @@ pub use call::Act;
 pub(crate) use call::is_member_name;
 pub(crate) use envelope::readable;
 pub use family::ToolFamily;
-pub use line::CLEARED;
+pub(crate) use line::CLEARED;
 pub(crate) use looking::only_looks;
 pub use result::ActOutcome;
-pub use status::{CallAnswer, CallStatus, Evidence, StatusReading, read_status};
+pub use status::CallAnswer;
+pub(crate) use status::CallStatus;
 pub use text::{one_line, thousands};
 pub(crate) use text::{slice_end, slice_start};
 

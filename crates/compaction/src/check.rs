@@ -86,7 +86,7 @@ const MAX_NAMES: usize = 120;
 
 /// The facts of a request's span that a summary should not miss, most important first.
 #[must_use]
-pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
+pub(crate) fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut seen: FxHashSet<String> = FxHashSet::default();
     let mut push = |kind: FactKind, text: &str, message: usize| {

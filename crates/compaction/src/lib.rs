@@ -25,34 +25,26 @@ mod state;
 mod summarise;
 mod view;
 
-pub use act::{
-    Act, ActOutcome, CLEARED, CallAnswer, CallStatus, Evidence, StatusReading, ToolFamily, one_line,
-    read_status, thousands,
-};
+pub use act::{Act, ActOutcome, CallAnswer, ToolFamily, one_line, thousands};
 pub use anchors::{AnchorKind, scan_anchors};
 pub use assemble::assemble;
 pub use builtin::RuleSummariser;
-pub use check::{Fact, FactKind, FactReport, NOT_IN_RECORD, check, important_facts};
-pub use compact::{Attempt, Budgets, Conversation, Options, Preview, compact, preview, shown_text};
+pub use check::{FactKind, FactReport, NOT_IN_RECORD, check};
+pub use compact::{Attempt, Budgets, Conversation, Options, compact, preview, shown_text};
 pub use document::{Entry, SummaryDocument};
-pub use earlier::EarlierSummary;
-pub use ledger::{AnchorInfo, CountMessage, Ledger, SeenBy};
+pub use ledger::{CountMessage, Ledger};
 pub use mend::{Repairs, STUB_RESULT};
 pub use merge::{is_momentary, merge_parts, trim_to_budget};
 pub use outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
-pub use pay::{CacheState, PayCheck, PayFigures, PayRule, Payback, deep_target, growth_per_call, payback};
-pub use plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
+pub use pay::{CacheState, PayCheck, PayRule, Payback, deep_target, payback};
+pub use plan::{Earlier, Plan};
 pub use preface::{
-    ACKNOWLEDGEMENT, END_MARKER, FoundSummary, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, closing_line,
-    find_summary, is_acknowledgement, summary_text,
+    END_MARKER, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, closing_line, find_summary,
+    is_acknowledgement, summary_text,
 };
-pub use rendition::{PruneCounts, PruneRules, Rendition, RenditionKind, append_note, prune, with_note};
+pub use rendition::{PruneRules, Rendition, RenditionKind, append_note, prune};
 pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
 pub use sections::Section;
-pub use state::{
-    Choice, Constraint, Delegated, Edit, Entity, Fate, Look, Problem, Request, Run, RunOutcome, State,
-    Statement, TodoItem, TodoSource, TodoStatus, Via,
-};
 pub use summarise::{
     Account, CountTokens, Detail, Manner, Reach, SummariseError, Summariser, SummaryFuture, SummaryRequest,
     WrittenBy, split_span, summarise_all,

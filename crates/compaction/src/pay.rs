@@ -238,7 +238,7 @@ pub fn deep_target(figures: &PayFigures, rule: &PayRule) -> u64 {
 /// What a call adds on average, as seen in this conversation: from the first answer on, an answer with its results and
 /// what was said until the next. Earlier summaries were not said.
 #[must_use]
-pub fn growth_per_call(groups: &Groups, sizes: &[u64], earlier: &Earlier) -> u64 {
+pub(crate) fn growth_per_call(groups: &Groups, sizes: &[u64], earlier: &Earlier) -> u64 {
     let steps = || groups.as_slice().iter().filter(|group| group.kind == GroupKind::Step);
     let answers = steps().filter(|group| !earlier.contains(group.start)).count() as u64;
     let first = steps().map(|group| group.start).find(|start| !earlier.contains(*start)).unwrap_or(0);

@@ -8,7 +8,7 @@ use throughline_transcript::{
 
 /// What the planner needs to know of the budgets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CutBudget {
+pub(crate) struct CutBudget {
     /// Tokens the tail should have.
     pub tail_tokens: u64,
     /// Tokens up to which the last `protect_last_n` messages may stretch it.
@@ -92,7 +92,7 @@ pub enum NoPlan {
 }
 
 /// What the planner looks at.
-pub struct PlanInput<'a> {
+pub(crate) struct PlanInput<'a> {
     /// The conversation.
     pub messages: &'a [Message],
     /// Its groups.
@@ -111,7 +111,7 @@ pub struct PlanInput<'a> {
 }
 
 /// Chooses the cut.
-pub fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
+pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     let count = input.messages.len();
     if count == 0 {
         return Err(NoPlan::Empty);

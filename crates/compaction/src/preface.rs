@@ -7,7 +7,7 @@ pub const SUMMARY_TAG: &str = "[CONTEXT COMPACTION — REFERENCE ONLY]";
 /// The line every summary message closes with; Hermes' begins alike.
 pub const END_MARKER: &str = "--- END OF CONTEXT SUMMARY ---";
 /// Our reply to a summary that leads a conversation whose next message is a user's.
-pub const ACKNOWLEDGEMENT: &str =
+pub(crate) const ACKNOWLEDGEMENT: &str =
     "Understood. I will use these notes as background and go on with your next message.";
 /// What recall says when nothing better is known.
 const RECALL_DEFAULT: &str = "The originals are kept; ask if an exact detail is missing here.";

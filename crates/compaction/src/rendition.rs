@@ -341,7 +341,7 @@ fn image_label(message: &Message, block: Span) -> String {
 
 /// The system prompt with `note` appended once: to its text, or as one more text block.
 #[must_use]
-pub fn with_note(message: &Message, note: &str) -> Option<Rendition> {
+pub(crate) fn with_note(message: &Message, note: &str) -> Option<Rendition> {
     let span = message.content_span()?;
     let json = append_note(message.raw(span), note)?;
     let edits = Edits(vec![(span, json)]);

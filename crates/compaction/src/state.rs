@@ -13,13 +13,11 @@ mod results;
 mod runs;
 mod speech;
 
-pub use lists::{TodoItem, TodoSource, TodoStatus};
-pub use model::{
-    Choice, Constraint, Delegated, Edit, Entity, Fate, Look, Problem, Request, State, Statement, Via,
-};
+pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
+pub(crate) use model::{Edit, Request, State, Via};
 pub(crate) use prose::{announces, begins_word, is_narration, is_question, plain_sentences, units, weigh};
 pub(crate) use results::{check_of, share_check};
-pub use runs::{Run, RunOutcome};
+pub(crate) use runs::{Run, RunOutcome};
 
 #[cfg(test)]
 #[path = "state_tests.rs"]

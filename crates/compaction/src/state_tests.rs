@@ -3,6 +3,7 @@
 use throughline_testkit::{GeneratedList, Rng};
 use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
+use super::model::Fate;
 use super::*;
 use crate::ledger::Ledger;
 

@@ -25,7 +25,7 @@ pub use edit::{Edit, Editor};
 pub use flat::{FlatEntry, FlatValue, read_flat};
 pub use loader::{Loaded, Loader, SettingValue};
 pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning, warning_lines};
-pub use reference::{default_file, describe};
+pub use reference::default_file;
 pub use settings::{
     CacheTtl, CompressionSettings, EngineFallback, GatewayUpstream, LcmSettings, LogForm, Settings,
     WireChoice, model_fits,

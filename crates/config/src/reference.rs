@@ -18,7 +18,7 @@ pub fn default_file() -> &'static str {
 }
 
 /// What the default file says about a key or section: the comment above it.
-pub fn describe(key: &str) -> Option<&'static str> {
+pub(crate) fn describe(key: &str) -> Option<&'static str> {
     static DESCRIPTIONS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
         let mut descriptions = HashMap::new();
         if let Ok(document) = yaml::parse(TEXT)

@@ -4,7 +4,7 @@
 //! Not for: conversations that are being held, which know their size.
 
 use throughline_store::{Millis, Owner, Session, Store, StoreError, UsageKind, last_preamble};
-use throughline_tokens::{Calibrator, profile_message, profile_system, profile_tools};
+use throughline_tokens::{Calibrator, ContentProfile};
 
 use crate::context_engine::status::PendingRequest;
 use crate::limits::in_use::LimitsInUse;
@@ -24,8 +24,10 @@ pub fn recorded_size(
     let token_model = token_model_for(&limits.model, session.wire_format);
     let preamble = last_preamble(store, owner, session)?;
     let fixed_tokens = preamble.map_or(0, |sent| {
-        let system = sent.system.map_or(0, |json| token_model.estimate_content(&profile_system(&json)));
-        let tools = sent.tools.map_or(0, |json| token_model.estimate_content(&profile_tools(&json)));
+        let system =
+            sent.system.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_system(&json)));
+        let tools =
+            sent.tools.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_tools(&json)));
         system.saturating_add(tools)
     });
     let calls = store.calls(owner, &session.id)?;
@@ -40,7 +42,7 @@ pub fn recorded_size(
         let to_seq = last.as_ref().map_or(0, |(to_seq, _)| *to_seq);
         let is_later = matches!(&place, RecordLocation::Message { session: own, seq, .. } if *own == session.id && *seq >= to_seq);
         is_sent &= !is_later;
-        let tokens = token_model.estimate_content(&profile_message(&message));
+        let tokens = token_model.estimate_content(&ContentProfile::of_message(&message));
         message_tokens = message_tokens.saturating_add(tokens);
         if is_sent {
             sent_tokens = sent_tokens.saturating_add(tokens);

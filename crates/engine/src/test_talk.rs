@@ -8,7 +8,7 @@ use throughline_compaction::{
 };
 use throughline_store::SessionId;
 use throughline_testkit::big_transcript;
-use throughline_tokens::{CachePrices, LimitPolicy, Limits, profile_message};
+use throughline_tokens::{CachePrices, ContentProfile, LimitPolicy, Limits};
 use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
 
 use crate::context_engine::snapshot::Snapshot;
@@ -28,7 +28,7 @@ pub(crate) fn session(wire_format: WireFormat, messages: usize, bytes: usize) ->
 pub(crate) fn snapshot(wire_format: WireFormat, messages: &[Message]) -> Snapshot {
     let model = token_model_for(MODEL, wire_format);
     let sizes: Vec<u64> =
-        messages.iter().map(|message| model.estimate_content(&profile_message(message))).collect();
+        messages.iter().map(|message| model.estimate_content(&ContentProfile::of_message(message))).collect();
     let fixed_tokens = 500;
     Snapshot {
         session: SessionId::from_text("20261115_093000_a1b2c3"),

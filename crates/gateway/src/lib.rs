@@ -37,7 +37,7 @@ mod shared;
 mod telemetry;
 mod tenant;
 
-pub use auth::access_tokens::{AccessTokens, TokenEntry, TokenError, TokenLimits, random_token_bytes};
+pub use auth::access_tokens::{AccessTokens, TokenEntry, TokenLimits, random_token_bytes};
 pub use auth::policy::{AccessPolicy, PeerCheck, PeerUser};
 pub use compaction::seal::SealKey;
 pub use config::{EngineSource, GatewayConfig, GatewayLimits, GatewaySetup};

@@ -31,7 +31,7 @@ use throughline_engine::{
 };
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store, StoreError, TOP_NODES};
-use throughline_tokens::{TokenModel, profile_text};
+use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::Groups;
 
 use crate::engine::compaction::NodeCompaction;
@@ -191,7 +191,7 @@ impl LcmEngine {
         let fold = self.fold(&request.conversation, budgets, &token_model, &groups);
         let plan = fold.cut(request.force).map_err(CompactionStop::Nothing)?;
         let summariser = self.setup.summarisers.summariser_for(&apart(request));
-        let count_tokens = |text: &str| token_model.estimate(&profile_text(text));
+        let count_tokens = |text: &str| token_model.estimate(&TextProfile::of(text));
         let writer = NodeWriter {
             summariser: summariser.as_ref(),
             rules: self.rules_step(request.room),
@@ -264,7 +264,7 @@ impl LcmEngine {
             memory_context: None,
         };
         let summariser = self.setup.summarisers.summariser_for(&request);
-        let count_tokens = |text: &str| token_model.estimate(&profile_text(text));
+        let count_tokens = |text: &str| token_model.estimate(&TextProfile::of(text));
         let writer = NodeWriter {
             summariser: summariser.as_ref(),
             // There is time: the compaction itself will do what rules can.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use throughline_store::{
     MessageRun, NodeHead, Owner, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
 };
-use throughline_tokens::{TokenModel, profile_text};
+use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::{Message, Part, WireFormat, unescape_into};
 
 use crate::limits::RecallLimits;
@@ -214,5 +214,5 @@ fn add_parts(message: &Message, parts: &[Part], out: &mut String) {
 /// About how many tokens a text has, for whichever model reads it.
 pub(crate) fn text_tokens(text: &str) -> u64 {
     let model: TokenModel = throughline_engine::token_model_for("", WireFormat::Chat);
-    model.estimate(&profile_text(text))
+    model.estimate(&TextProfile::of(text))
 }

@@ -394,11 +394,11 @@ fn where_nothing_is_cached_everything_is_input() {
 
 #[test]
 fn the_pieces_of_a_prompt_add_up_to_what_the_estimator_says_of_the_whole() {
-    use throughline_tokens::{ContentProfile, Family, TokenModel, profile_message, profile_preamble};
+    use throughline_tokens::{ContentProfile, Family, TokenModel};
     let body = three_marks(1, 2, 3, "");
     let request = anthropic(&body);
-    let messages: ContentProfile = request.messages().iter().map(profile_message).sum();
-    let whole = messages + profile_preamble(&request.preamble());
+    let messages: ContentProfile = request.messages().iter().map(ContentProfile::of_message).sum();
+    let whole = messages + ContentProfile::of_preamble(&request.preamble());
     let estimate = TokenModel::of(Family::Claude47).estimate_content(&whole);
     let counted = marks().ask(&request, 0).unwrap().tokens();
     // Marks are counted by the one and not by the other.

@@ -92,6 +92,6 @@ pub use slots::{Priority, ServerSlots, Slots};
 pub use tokio_util::sync::CancellationToken;
 pub use window::{EndpointWindow, ResolvedWindow, WindowFacts, WindowQuestion, WindowRoom, WindowSource};
 pub use window_answers::{
-    slots_in_llama_props, window_in_llama_props, window_in_lm_studio, window_in_models_list,
-    window_in_ollama_running, window_in_ollama_show,
+    window_in_llama_props, window_in_lm_studio, window_in_models_list, window_in_ollama_running,
+    window_in_ollama_show,
 };

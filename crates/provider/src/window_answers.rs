@@ -81,7 +81,7 @@ pub fn window_in_llama_props(body: &str) -> Option<EndpointWindow> {
 
 /// Reads `/props` of a llama.cpp server: how many requests it works on at once.
 #[must_use]
-pub fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
+pub(crate) fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
     let value: Value = serde_json::from_str(body).ok()?;
     let slots = value.get("total_slots")?.as_u64()?;
     NonZeroU32::new(u32::try_from(slots).ok()?)

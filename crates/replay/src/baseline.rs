@@ -3,7 +3,7 @@
 use throughline_provider::{
     CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, Unmarked, without_marks,
 };
-use throughline_tokens::{TokenModel, profile_message};
+use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{Message, RawJson, Role, WireFormat, text_message};
 use throughline_wire::{Request, RequestError, RequestParts};
 
@@ -85,7 +85,7 @@ impl Baseline<'_> {
     }
 
     fn size(&self, message: &Message) -> u64 {
-        self.token_model.estimate_content(&profile_message(message))
+        self.token_model.estimate_content(&ContentProfile::of_message(message))
     }
 
     /// Tokens of the client's own summary.

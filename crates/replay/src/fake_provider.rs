@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use throughline_engine::{Host, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
 use throughline_provider::{OutgoingCall, PrefixCache, ProviderError, ProviderErrorKind, RequestComplaint};
 use throughline_store::{Holder, Millis};
-use throughline_tokens::{TokenModel, profile_message};
+use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{Message, WireFormat};
 use throughline_wire::{
     Answer, AnswerDraft, ReportedUsage, Request, Streaming, decode_response, write_response, write_usage,
@@ -121,7 +121,8 @@ impl FakeProvider {
 
     /// The answer to a call. Summaries are asked for as streams, everything else in one piece.
     fn answer(&self, call: &OutgoingCall) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
-        let size = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let size =
+            |message: &Message| self.token_model.estimate_content(&ContentProfile::of_message(message));
         let (mut answer, purpose) = match call.streaming {
             Streaming::Streamed => (self.summary()?, Purpose::Summary),
             Streaming::Whole => {

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use throughline_provider::without_marks;
-use throughline_tokens::{TokenModel, profile_system};
+use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{RawJson, compact_json_string};
 use throughline_wire::{RequestParts, System};
 
@@ -53,7 +53,8 @@ impl FixedPrompt {
 /// Words of so many tokens, the same every time.
 fn words_of(tokens: u64, token_model: &TokenModel) -> String {
     const SENTENCE: &str = "Standing instructions of the agent that the log leaves out take this much room. ";
-    let size = |text: &str| token_model.estimate_content(&profile_system(&compact_json_string(text)));
+    let size =
+        |text: &str| token_model.estimate_content(&ContentProfile::of_system(&compact_json_string(text)));
     let one = size(SENTENCE).max(1);
     let mut text = SENTENCE.repeat(usize::try_from(tokens / one).unwrap_or(0));
     while size(&text) < tokens {

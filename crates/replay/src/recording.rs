@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use throughline_tokens::{TokenModel, UsageReading, logged_usage, profile_message, profile_preamble};
+use throughline_tokens::{ContentProfile, TokenModel, UsageReading, logged_usage};
 use throughline_transcript::{
     LogFacts, Message, NewView, Preamble, Role, Source, SubAgent, Transcript, WireFormat,
 };
@@ -115,7 +115,7 @@ impl Recording {
     /// window beyond its messages. The smallest counts, because a resumed conversation begins with more than is told.
     #[must_use]
     pub fn fixed_tokens(&self, token_model: &TokenModel) -> u64 {
-        let told = token_model.estimate_content(&profile_preamble(&self.preamble));
+        let told = token_model.estimate_content(&ContentProfile::of_preamble(&self.preamble));
         if told > 0 {
             return told;
         }
@@ -128,7 +128,8 @@ impl Recording {
             }
             let Some(usage) = &call.usage else { continue };
             let said = self.messages.get(start..call.answer.start).unwrap_or_default();
-            let sizes = view.iter().chain(said).map(|m| token_model.estimate_content(&profile_message(m)));
+            let sizes =
+                view.iter().chain(said).map(|m| token_model.estimate_content(&ContentProfile::of_message(m)));
             firsts.push(usage.usage.prompt().saturating_sub(sizes.sum()));
         }
         firsts.into_iter().min().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! From transcripts to calls.
 
-use throughline_tokens::{Family, TokenModel};
+use throughline_tokens::{ContentProfile, Family, TokenModel};
 use throughline_transcript::{DecodeOptions, decode};
 
 use super::*;
@@ -75,7 +75,7 @@ fn what_stands_before_the_messages_is_what_a_window_begins_with() {
         .join("\n")
     };
     let messages = |recording: &Recording, place: usize| {
-        model.estimate_content(&profile_message(&recording.messages[place]))
+        model.estimate_content(&ContentProfile::of_message(&recording.messages[place]))
     };
     let talk_of = |first, second| recording(&log(first, second));
     // A session that was resumed begins with more than its log tells: the smaller of two windows counts.

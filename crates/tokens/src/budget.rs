@@ -14,13 +14,13 @@ use std::fmt;
 use serde::Serialize;
 
 /// The smallest window that can hold a head, a summary and a tail worth the name.
-pub const SMALLEST_WINDOW_TOKENS: u64 = 512;
+pub(crate) const SMALLEST_WINDOW_TOKENS: u64 = 512;
 /// Compactions that may be tried to get one call through.
 pub const COMPACTIONS_PER_CALL: u32 = 3;
 /// The tail keeps at least this many messages, whatever they weigh.
 pub const SMALLEST_TAIL_MESSAGES: usize = 3;
 /// The share of the threshold that a tail may take lies in this range.
-pub const TARGET_RATIO_RANGE: (f64, f64) = (0.10, 0.80);
+pub(crate) const TARGET_RATIO_RANGE: (f64, f64) = (0.10, 0.80);
 
 /// Percent of the window that stay free beside prompt and answer.
 const FREE_PERCENT: u64 = 2;

@@ -113,7 +113,7 @@ fn predicts_the_next_prompt_from_the_last() {
         calibrator.observe(1_000, 1_200);
     }
     let added = ContentProfile {
-        text: crate::profile_text(&"some words of an answer\n".repeat(200)),
+        text: crate::TextProfile::of(&"some words of an answer\n".repeat(200)),
         messages: 2,
         ..ContentProfile::default()
     };

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use throughline_transcript::{escape_into, unescape};
 
 use crate::lanes::{HISTORY, STRETCH};
+use crate::profile::Feature;
 use crate::scan::Scanner;
-use crate::{Encoding, Family, Feature, TextProfile, TokenModel, profile_json_str, profile_text};
+use crate::{Encoding, Family, TextProfile, TokenModel};
 
 /// Characters from every script and class, so that shapes of all kinds form and straddle seams.
 fn characters() -> impl Strategy<Value = char> {
@@ -35,6 +36,13 @@ fn texts() -> impl Strategy<Value = String> {
         .prop_map(|runs| runs.into_iter().flat_map(|(c, n)| std::iter::repeat_n(c, n)).collect())
 }
 
+/// The profile of the text that the inside of a JSON string encodes.
+fn profile_json_str(raw: &[u8]) -> TextProfile {
+    let mut scanner = Scanner::new();
+    scanner.push_json(raw);
+    scanner.finish()
+}
+
 fn reference(text: &str) -> Reference {
     Reference::read(text.as_bytes())
 }
@@ -46,14 +54,14 @@ proptest! {
     fn a_json_string_has_the_profile_of_its_text(text in texts()) {
         let mut escaped = String::new();
         escape_into(&text, &mut escaped);
-        prop_assert_eq!(profile_json_str(escaped.as_bytes()), profile_text(&text));
+        prop_assert_eq!(profile_json_str(escaped.as_bytes()), TextProfile::of(&text));
         let all_escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
-        prop_assert_eq!(profile_json_str(all_escaped.as_bytes()), profile_text(&text));
+        prop_assert_eq!(profile_json_str(all_escaped.as_bytes()), TextProfile::of(&text));
     }
 
     #[test]
     fn whatever_stands_in_quotes_is_read_as_the_transcript_reads_it(raw in "([a-z \\\\\"/u]|\\\\[nrtbfu\"/x]|\\\\u[0-9a-fD]{4}|\\\\ud8[0-9a-f]{2}|\\\\udc[0-9a-f]{2}|é|中){0,80}") {
-        prop_assert_eq!(profile_json_str(raw.as_bytes()), profile_text(&unescape(&raw)));
+        prop_assert_eq!(profile_json_str(raw.as_bytes()), TextProfile::of(&unescape(&raw)));
     }
 
     #[test]
@@ -62,7 +70,7 @@ proptest! {
         let mut scanner = Scanner::new();
         scanner.push(&text.as_bytes()[..at]);
         scanner.push(&text.as_bytes()[at..]);
-        prop_assert_eq!(scanner.finish(), profile_text(&text));
+        prop_assert_eq!(scanner.finish(), TextProfile::of(&text));
     }
 
     #[test]
@@ -71,12 +79,12 @@ proptest! {
         scanner.push(one.as_bytes());
         scanner.next_text();
         scanner.push(other.as_bytes());
-        prop_assert_eq!(scanner.finish(), profile_text(&one) + profile_text(&other));
+        prop_assert_eq!(scanner.finish(), TextProfile::of(&one) + TextProfile::of(&other));
     }
 
     #[test]
     fn vector_loops_count_what_a_plain_loop_counts(text in texts()) {
-        let (profile, reference) = (profile_text(&text), reference(&text));
+        let (profile, reference) = (TextProfile::of(&text), reference(&text));
         for (feature, count) in reference.counts() {
             prop_assert_eq!(profile.count(feature), count, "{:?} in {:?}", feature, text);
         }
@@ -88,15 +96,15 @@ proptest! {
     fn a_text_that_grows_at_its_end_never_shrinks(text in texts(), more in texts()) {
         let whole = format!("{text}{more}");
         for model in Family::ALL.map(TokenModel::of) {
-            let (before, after) = (model.estimate(&profile_text(&text)), model.estimate(&profile_text(&whole)));
+            let (before, after) = (model.estimate(&TextProfile::of(&text)), model.estimate(&TextProfile::of(&whole)));
             prop_assert!(after >= before);
         }
     }
 
     #[test]
     fn parts_weigh_what_the_whole_weighs_but_for_the_seam(text in texts(), more in texts()) {
-        let whole = profile_text(&format!("{text}{more}"));
-        let parts = profile_text(&text) + profile_text(&more);
+        let whole = TextProfile::of(&format!("{text}{more}"));
+        let parts = TextProfile::of(&text) + TextProfile::of(&more);
         for model in Family::ALL.map(TokenModel::of) {
             let (whole, parts) = (model.estimate(&whole), model.estimate(&parts));
             prop_assert!(whole.abs_diff(parts) <= 12, "{} and {}", whole, parts);
@@ -206,7 +214,7 @@ fn every_character_is_counted_in_exactly_one_script() {
     let scripts: Vec<Feature> = Feature::ALL.iter().copied().filter(|feature| feature.is_script()).collect();
     for code in (0x80..0x11_0000u32).step_by(7) {
         let Some(character) = char::from_u32(code) else { continue };
-        let profile = profile_text(&character.to_string());
+        let profile = TextProfile::of(&character.to_string());
         let total: u32 = scripts.iter().map(|script| profile.count(*script)).sum();
         assert_eq!(total, 1, "U+{code:04X} {profile:?}");
         assert_eq!((profile.chars(), profile.count(Feature::InvalidBytes)), (1, 0));
@@ -243,7 +251,7 @@ fn scripts_are_told_apart() {
         ("❤️", Feature::VariationSelectors, 1),
         ("🚀🔥", Feature::Astral, 2),
     ] {
-        assert_eq!(profile_text(text).count(feature), count, "{text} {feature:?}");
+        assert_eq!(TextProfile::of(text).count(feature), count, "{text} {feature:?}");
     }
 }
 
@@ -252,9 +260,9 @@ fn shapes_across_the_end_of_a_window_are_found() {
     for shift in 0..40 {
         let padding = "x ".repeat(STRETCH / 2);
         let text = format!("{}getHTTPResponse42 ──中文 a\n\tb", &padding[shift..]);
-        let alone = profile_text(&text[padding.len() - shift..]);
-        let before = profile_text(&padding[shift..]);
-        assert_eq!(profile_text(&text), before + alone, "{shift}");
+        let alone = TextProfile::of(&text[padding.len() - shift..]);
+        let before = TextProfile::of(&padding[shift..]);
+        assert_eq!(TextProfile::of(&text), before + alone, "{shift}");
     }
     const { assert!(HISTORY >= 12, "the longest shape looks back eleven bytes") };
 }
@@ -288,7 +296,7 @@ fn estimates_are_near_the_exact_count() {
     ] {
         for (encoding, family) in [(Encoding::O200k, Family::O200k), (Encoding::Cl100k, Family::Cl100k)] {
             let exact = encoding.count(text);
-            let estimate = TokenModel::of(family).estimate(&profile_text(text));
+            let estimate = TokenModel::of(family).estimate(&TextProfile::of(text));
             let off = estimate.abs_diff(exact) * 100 / exact;
             assert!(off <= allowed, "{name} {family:?}: {estimate} for {exact}");
         }
@@ -297,24 +305,24 @@ fn estimates_are_near_the_exact_count() {
 
 #[test]
 fn profiles_add_up_and_take_away() {
-    let (one, other) = (profile_text("fn main() {}"), profile_text("日本語 1234"));
+    let (one, other) = (TextProfile::of("fn main() {}"), TextProfile::of("日本語 1234"));
     assert_eq!(one + other - other, one);
     assert_eq!([one, other].into_iter().sum::<TextProfile>(), one + other);
-    assert_eq!(TextProfile::default(), profile_text(""));
-    assert!(profile_text("").is_empty() && !one.is_empty());
-    assert_eq!(format!("{:?}", profile_text("a")), "{\"Bytes\": 1, \"Letters\": 1, \"Words\": 1}");
+    assert_eq!(TextProfile::default(), TextProfile::of(""));
+    assert!(TextProfile::of("").is_empty() && !one.is_empty());
+    assert_eq!(format!("{:?}", TextProfile::of("a")), "{\"Bytes\": 1, \"Letters\": 1, \"Words\": 1}");
 }
 
 #[test]
 fn nothing_is_free() {
     for model in Family::ALL.map(TokenModel::of) {
-        assert_eq!(model.estimate(&profile_text("")), 0);
+        assert_eq!(model.estimate(&TextProfile::of("")), 0);
         for text in ["a", " ", "\n", "=", "\u{0}", "é", "中", "🚀", "\u{ffff}"] {
-            assert!(model.estimate(&profile_text(text)) >= 1, "{text:?} {:?}", model.family());
+            assert!(model.estimate(&TextProfile::of(text)) >= 1, "{text:?} {:?}", model.family());
         }
         // A megabyte of one character is far more than a handful of tokens in every encoding.
         for text in [" ", "=", "\n", "a", "0"] {
-            let tokens = model.estimate(&profile_text(&text.repeat(1 << 20)));
+            let tokens = model.estimate(&TextProfile::of(&text.repeat(1 << 20)));
             assert!(tokens > 1_000, "{text:?} {:?}: {tokens}", model.family());
         }
     }

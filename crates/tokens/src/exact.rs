@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Family, TokenModel};
-use crate::scan::profile_text;
+use crate::profile::TextProfile;
 
 /// A public encoding of OpenAI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl Encoding {
     pub fn count(self, text: &str) -> u64 {
         let Some(vocabulary) = tiktoken::get_encoding(self.name()) else {
             // Only possible when built without the vocabularies; an estimate is better than nothing.
-            return TokenModel::of(self.family()).estimate(&profile_text(text));
+            return TokenModel::of(self.family()).estimate(&TextProfile::of(text));
         };
         let count = |text: &str| vocabulary.count(text) as u64;
         let (mut total, mut counted_to) = (0, 0);

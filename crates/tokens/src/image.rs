@@ -6,7 +6,7 @@
 use std::ops::AddAssign;
 
 /// Tokens of a picture whose size is not known.
-pub const UNKNOWN_IMAGE_TOKENS: u32 = 1_500;
+pub(crate) const UNKNOWN_IMAGE_TOKENS: u32 = 1_500;
 
 /// How a wire prices pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +87,13 @@ const SNIFFED_CHARS: [usize; 2] = [1_024, 128 * 1_024];
 
 /// Width and height of the PNG, JPEG, GIF or WebP picture whose base64 text this is (as it stands inside JSON).
 #[must_use]
-pub fn sniff_base64_image(base64: &[u8]) -> Option<(u32, u32)> {
+pub(crate) fn sniff_base64_image(base64: &[u8]) -> Option<(u32, u32)> {
     SNIFFED_CHARS.iter().find_map(|chars| sniff_image(&decode_base64(&base64[..base64.len().min(*chars)])))
 }
 
 /// Width and height of a picture from its first bytes.
 #[must_use]
-pub fn sniff_image(bytes: &[u8]) -> Option<(u32, u32)> {
+pub(crate) fn sniff_image(bytes: &[u8]) -> Option<(u32, u32)> {
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         return Some((big_endian(bytes, 16, 4)?, big_endian(bytes, 20, 4)?));
     }

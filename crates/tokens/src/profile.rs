@@ -180,7 +180,7 @@ impl Feature {
 }
 
 /// Number of counts in a profile.
-pub const FEATURE_COUNT: usize = Feature::ALL.len();
+pub(crate) const FEATURE_COUNT: usize = Feature::ALL.len();
 
 /// Counts being gathered.
 pub(crate) struct Counts([u32; FEATURE_COUNT]);

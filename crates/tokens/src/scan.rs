@@ -78,22 +78,12 @@ impl Scanner {
     }
 }
 
-/// Profiles a text.
-#[must_use]
-pub fn profile_text(text: &str) -> TextProfile {
-    let mut scanner = Scanner::new();
-    scanner.push(text.as_bytes());
-    scanner.finish()
-}
-
-/// Profiles the text that the inside of a JSON string stands for, without building that text.
-///
-/// The result equals [`profile_text`] of the unescaped string. What no JSON string holds is read leniently: a backslash
-/// that starts no escape stands for itself, `\u` without four hexadecimal digits and a surrogate without its other
-/// half for U+FFFD.
-#[must_use]
-pub fn profile_json_str(raw: &[u8]) -> TextProfile {
-    let mut scanner = Scanner::new();
-    scanner.push_json(raw);
-    scanner.finish()
+impl TextProfile {
+    /// Counts the shapes of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let mut scanner = Scanner::new();
+        scanner.push(text.as_bytes());
+        scanner.finish()
+    }
 }

@@ -42,7 +42,7 @@ pub use detect::WireFormatChoice;
 pub use group::{Group, GroupKind, Groups};
 pub use human::{asks_for_summary, human_words, is_client_summary, strip_injected};
 pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
-pub use log_facts::{LogCall, LogCompaction, LogFacts, MessageFacts, NewView, SubAgent};
+pub use log_facts::{LogCall, LogFacts, NewView, SubAgent};
 pub use log_time::parse_rfc3339_millis;
 pub use members::RawJson;
 pub use message::{Arguments, ContentHash, Message, Part, Role};

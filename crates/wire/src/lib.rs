@@ -47,10 +47,8 @@ pub use error_body::ErrorBody;
 pub use request::{CapMember, Request, RequestError, RequestParts, Streaming, System};
 pub use response::{ResponseError, decode_response};
 pub use shape::Shape;
-pub use sse_reader::{SseError, SseFrame, SseFrames, SseReader};
-pub use sse_writer::{DONE, WireEvent, write_comment, write_event};
+pub use sse_reader::{SseFrame, SseReader};
+pub use sse_writer::{WireEvent, write_comment, write_event};
 pub use stream::{AnswerStream, Flow, Interrupted, Interruption, StreamDecoder, StreamError};
-pub use translate::{
-    LiveTranslation, TranslatedRequest, TranslationBack, TranslationError, can_translate, translate_request,
-};
+pub use translate::{LiveTranslation, TranslationBack, can_translate, translate_request};
 pub use write::{write_error, write_error_event, write_response, write_stream, write_usage};

@@ -1,7 +1,7 @@
 //! Writing Server-Sent Events.
 
 /// Data that ends a stream on the OpenAI wires.
-pub const DONE: &str = "[DONE]";
+pub(crate) const DONE: &str = "[DONE]";
 
 /// One event as it stands on the wire, apart from its framing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::request::{CapMember, Request};
 use draft::RequestDraft;
 
 pub use back::TranslationBack;
-pub use draft::TranslationError;
+pub(crate) use draft::TranslationError;
 pub use live::LiveTranslation;
 
 /// A request on another wire.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throughline_engine::{CallInput, CallOutcome, IncomingMessage, SessionError, token_model_for};
 use throughline_store::{ArtifactId, NewArtifact, StoredRendition};
-use throughline_tokens::{Usage, profile_system, profile_text, profile_tools};
+use throughline_tokens::{ContentProfile, TextProfile, Usage};
 use throughline_transcript::{
     Message, Role, SharedText, compact_json_string, decode_message, human_words, text_message,
 };
@@ -99,9 +99,13 @@ impl Agent {
     async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, SessionError> {
         let pressure = self.session.pressure();
         let model = token_model_for(&self.session.model().model, self.session.wire_format());
-        let system = model.estimate_content(&profile_system(&compact_json_string(&self.standing.prompt)));
-        let tools =
-            self.standing.tools.as_deref().map_or(0, |json| model.estimate_content(&profile_tools(json)));
+        let system =
+            model.estimate_content(&ContentProfile::of_system(&compact_json_string(&self.standing.prompt)));
+        let tools = self
+            .standing
+            .tools
+            .as_deref()
+            .map_or(0, |json| model.estimate_content(&ContentProfile::of_tools(json)));
         let room_tokens = pressure.threshold_tokens.saturating_sub(system).saturating_sub(tools);
         // A token is a character at least: the usual words are done here. Where there is no room for anything, words are not
         // what is wrong.
@@ -109,7 +113,7 @@ impl Agent {
         if is_small || self.setup.tools.find("recall").is_err() {
             return Ok(None);
         }
-        let tokens = model.estimate(&profile_text(said));
+        let tokens = model.estimate(&TextProfile::of(said));
         if tokens <= room_tokens {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use owo_colors::OwoColorize as _;
 use throughline_agent::Agent;
 use throughline_engine::{EngineLimits, Pressure, token_model_for};
-use throughline_tokens::{profile_system, profile_text, profile_tools};
+use throughline_tokens::{ContentProfile, TextProfile};
 use throughline_transcript::{Groups, Transcript, compact_json_string};
 
 use crate::context_breakdown::ContextBreakdown;
@@ -32,11 +32,11 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
         threshold_tokens: pressure.threshold_tokens,
     };
     let prompt = agent.system_prompt();
-    let part = |text: &str| model.estimate(&profile_text(text));
+    let part = |text: &str| model.estimate(&TextProfile::of(text));
     let (files, notes) = (section(prompt, "project-file"), section(prompt, "memory"));
-    let system = model.estimate_content(&profile_system(&compact_json_string(prompt)));
+    let system = model.estimate_content(&ContentProfile::of_system(&compact_json_string(prompt)));
     let (files, notes) = (part(&files), part(&notes));
-    let tools = agent.tools_json().map_or(0, |json| model.estimate_content(&profile_tools(json)));
+    let tools = agent.tools_json().map_or(0, |json| model.estimate_content(&ContentProfile::of_tools(json)));
     let transcript = Transcript::from_messages(session.wire_format(), session.messages().to_vec());
     let groups = Groups::of(&transcript.messages);
     let breakdown = ContextBreakdown::of(&transcript, &groups, &TokenCounter::estimating(model), LARGEST);

@@ -7,7 +7,7 @@ use super::status::CallStatus;
 use super::text::{counted, thousands};
 
 /// What stands in for a result about which nothing better is known.
-pub const CLEARED: &str = "[Old tool output cleared to save context space]";
+pub(crate) const CLEARED: &str = "[Old tool output cleared to save context space]";
 
 impl Act {
     /// `[terminal] ran cargo test -> exit 1, 3000 lines` and alike for every family.

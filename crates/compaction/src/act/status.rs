@@ -27,7 +27,7 @@ pub enum CallStatus {
 /// What a status was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Evidence {
+pub(super) enum Evidence {
     /// The wire's own mark on the result (`is_error`).
     Mark,
     /// Members of a JSON object around the output: `exit_code`, `success`, `error`.
@@ -55,7 +55,7 @@ pub struct CallAnswer<'a> {
 
 /// How a call ended, and how we know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StatusReading {
+pub(super) struct StatusReading {
     /// How it ended.
     pub status: CallStatus,
     /// The exit status, where one is stated.
@@ -73,7 +73,7 @@ impl StatusReading {
 /// Reads how a call ended from its answer. `printed` is what the tool printed: the answer itself, or the text inside
 /// its envelope.
 #[must_use]
-pub fn read_status(answer: &CallAnswer<'_>, printed: &str) -> StatusReading {
+pub(super) fn read_status(answer: &CallAnswer<'_>, printed: &str) -> StatusReading {
     let envelope = (ENVELOPE.read)(answer.text);
     let is_command = answer.family == ToolFamily::Run;
     let stated = if is_command { (EXIT_STATEMENT.read)(printed) } else { Report::default() };

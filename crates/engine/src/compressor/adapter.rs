@@ -12,7 +12,7 @@ use throughline_compaction::{
     PayCheck, PayRule, PruneRules, RenditionKind, Report, Summariser, Synthetic, ViewItem, compact,
 };
 use throughline_redact::Redactor;
-use throughline_tokens::{TokenModel, profile_message, profile_text};
+use throughline_tokens::{ContentProfile, TextProfile, TokenModel};
 use throughline_transcript::{Groups, Message};
 
 use crate::context_engine::outcome::{
@@ -133,11 +133,11 @@ pub(crate) struct TextEstimator {
 
 impl TextEstimator {
     fn text(&self, text: &str) -> u64 {
-        self.corrected(self.token_model.estimate(&profile_text(text)))
+        self.corrected(self.token_model.estimate(&TextProfile::of(text)))
     }
 
     fn message(&self, message: &Message) -> u64 {
-        self.corrected(self.token_model.estimate_content(&profile_message(message)))
+        self.corrected(self.token_model.estimate_content(&ContentProfile::of_message(message)))
     }
 
     fn corrected(&self, tokens: u64) -> u64 {

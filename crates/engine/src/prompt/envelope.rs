@@ -12,7 +12,7 @@ use std::sync::Arc;
 use throughline_compaction::{SYSTEM_NOTE, append_note};
 use throughline_provider::{CachePolicy, MarkLayout};
 use throughline_store::{PreambleId, StoredPreamble};
-use throughline_tokens::{ContentProfile, profile_system, profile_tools};
+use throughline_tokens::ContentProfile;
 use throughline_transcript::{RawJson, SharedText, WireFormat, compact_json_string};
 use throughline_wire::{Request, RequestError, RequestParts, System};
 
@@ -103,10 +103,10 @@ impl Envelope {
     fn profile(&self) -> ContentProfile {
         let mut found = ContentProfile::default();
         if let Some(system) = self.system() {
-            found += profile_system(system.0);
+            found += ContentProfile::of_system(system.0);
         }
         if let Some(tools) = self.request.tools() {
-            found += profile_tools(tools.0);
+            found += ContentProfile::of_tools(tools.0);
         }
         found
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use throughline_provider::CachePolicy;
 use throughline_store::{CallNames, Session, SessionId, StoreError, Summary, SummaryId, ViewMessage};
-use throughline_tokens::{ContentProfile, TokenModel, profile_message};
+use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{Message, SharedText, decode_message};
 
 use crate::context_engine::outcome::NewItem;
@@ -142,7 +142,7 @@ impl LiveView {
 
     /// Estimates a message.
     pub(crate) fn estimate(&self, message: &Message) -> u64 {
-        self.estimate_profile(&profile_message(message))
+        self.estimate_profile(&ContentProfile::of_message(message))
     }
 
     /// Estimates what is sent beside the messages, with the estimator that the messages are counted with.
@@ -152,7 +152,7 @@ impl LiveView {
 
     /// Adds an item at the end.
     pub(crate) fn push(&mut self, place: RecordLocation, message: Message) {
-        let profile = profile_message(&message);
+        let profile = ContentProfile::of_message(&message);
         let form = self.forms.of(&message);
         self.names.tools_of(&message);
         self.push_read(LiveItem { place, profile }, form, message);

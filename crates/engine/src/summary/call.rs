@@ -6,7 +6,7 @@ use std::time::Duration;
 use throughline_compaction::{SummaryDocument, WrittenBy};
 use throughline_provider::{HoldBack, OutgoingCall, Priority};
 use throughline_store::{NewCall, SessionId};
-use throughline_tokens::{Usage, profile_message};
+use throughline_tokens::{ContentProfile, Usage};
 use throughline_transcript::Message;
 use throughline_wire::Answer;
 use tokio::sync::mpsc;
@@ -170,7 +170,7 @@ impl SummaryCaller<'_> {
 }
 
 fn estimate(target: &ModelTarget, message: &Message) -> u64 {
-    token_model_for(&target.model, target.wire_format).estimate_content(&profile_message(message))
+    token_model_for(&target.model, target.wire_format).estimate_content(&ContentProfile::of_message(message))
 }
 
 fn millis(time: Duration) -> u64 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use throughline_compaction::{SummaryDocument, SummaryRequest, find_summary};
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::Millis;
-use throughline_tokens::profile_text;
+use throughline_tokens::TextProfile;
 use throughline_transcript::{Message, Part, RawJson};
 use throughline_wire::{Request, Streaming};
 
@@ -59,7 +59,7 @@ impl InlineCall {
         }
         let instruction = instruction(request, brief, kept);
         let token_model = token_model_for(&target.model, target.wire_format);
-        let instruction_tokens = token_model.estimate(&profile_text(&instruction));
+        let instruction_tokens = token_model.estimate(&TextProfile::of(&instruction));
         let sent_tokens = cached_prompt.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
         let prompt_tokens = sent_tokens.saturating_add(instruction_tokens);
         // Thinking as the conversation asks for it comes on top: asking for less would be another prompt to the cache.

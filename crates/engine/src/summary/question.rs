@@ -4,7 +4,7 @@
 
 use std::sync::Mutex;
 
-use throughline_tokens::profile_text;
+use throughline_tokens::TextProfile;
 
 use super::answer_budget::answer_room;
 use super::call::{CallPurpose, CallTotals, SummaryCaller};
@@ -35,7 +35,7 @@ impl ModelSummaries {
             let target = &route.target;
             let window_tokens = target.policy.window_tokens;
             let model = token_model_for(&target.model, target.wire_format);
-            let estimate = |text: &str| model.estimate(&profile_text(text));
+            let estimate = |text: &str| model.estimate(&TextProfile::of(text));
             let answer_tokens = answer_room(question.answer_tokens, &target.model, window_tokens);
             let key = route.key(SummaryForm::Standalone);
             let texts = (question.instructions, text.as_ref());

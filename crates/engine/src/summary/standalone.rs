@@ -8,7 +8,7 @@ use throughline_compaction::{
 };
 use throughline_provider::{AskedFor, OutgoingCall, ProviderErrorKind, RequestComplaint};
 use throughline_redact::Redactor;
-use throughline_tokens::{TokenModel, profile_text};
+use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::{Role, SharedText, WireFormat, decode_message, human_words, text_message};
 use throughline_wire::{CapMember, Request, RequestParts, Streaming, System};
 
@@ -140,7 +140,7 @@ impl StandaloneCall<'_> {
     }
 
     fn estimate(&self, text: &str) -> u64 {
-        self.token_model.estimate(&profile_text(text))
+        self.token_model.estimate(&TextProfile::of(text))
     }
 
     fn brief<'b>(

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use throughline_compaction::SummaryRequest;
 use throughline_redact::Redactor;
-use throughline_tokens::{TokenModel, profile_text};
+use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::{Message, Part, Role, human_words};
 
 use super::quote_mark::QuoteMark;
@@ -138,7 +138,7 @@ impl RenderedTranscript {
     /// Tokens of a message as it is usually written out.
     pub(crate) fn tokens(&self, message: usize, model: &TokenModel) -> u64 {
         let Some(piece) = self.pieces.get(&message) else { return 0 };
-        OPENING_TOKENS.saturating_add(model.estimate(&profile_text(&piece.written(Lengths::USUAL))))
+        OPENING_TOKENS.saturating_add(model.estimate(&TextProfile::of(&piece.written(Lengths::USUAL))))
     }
 
     /// The messages of a span within so many tokens, shortened as far as that takes; `None` when even that is not enough.
@@ -152,7 +152,7 @@ impl RenderedTranscript {
         let lengths = std::iter::once(Lengths::USUAL).chain(Lengths::SHORTER);
         lengths
             .map(|lengths| self.written(span.clone(), mark, lengths))
-            .find(|text| model.estimate(&profile_text(text)) <= room_tokens)
+            .find(|text| model.estimate(&TextProfile::of(text)) <= room_tokens)
     }
 
     fn written(&self, span: Range<usize>, mark: &QuoteMark, lengths: Lengths) -> String {

@@ -1,7 +1,7 @@
 //! Messages as they are written out for a model.
 
 use throughline_compaction::{Earlier, Ledger, Manner, Plan};
-use throughline_tokens::Family;
+use throughline_tokens::{Family, TextProfile};
 use throughline_transcript::{Groups, SharedText, WireFormat, decode_message};
 
 use super::*;
@@ -110,7 +110,7 @@ fn what_does_not_fit_is_shortened_until_it_does_or_refused() {
             let text = all.within(0..2, &mark(), room, &model())?;
             assert!(text.contains("characters left out"), "{text}");
             assert!(text.contains("Reading on."), "the words of the talk outlast its results: {text}");
-            Some(model().estimate(&profile_text(&text)))
+            Some(model().estimate(&TextProfile::of(&text)))
         };
         let (wide, narrow) = (tokens(2_000).unwrap(), tokens(200).unwrap());
         assert!(wide <= 2_000 && narrow <= 200 && narrow < wide, "{wide} {narrow}");

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use throughline_engine::token_model_for;
-use throughline_tokens::{profile_message, profile_preamble};
+use throughline_tokens::ContentProfile;
 use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
@@ -46,6 +46,7 @@ pub(crate) async fn answer(
 
 fn estimated_tokens(request: &Request, model: &str) -> u64 {
     let by = token_model_for(model, request.wire_format());
-    let messages = request.messages().iter().map(|message| by.estimate_content(&profile_message(message)));
-    by.estimate_content(&profile_preamble(&request.preamble())) + messages.sum::<u64>()
+    let messages =
+        request.messages().iter().map(|message| by.estimate_content(&ContentProfile::of_message(message)));
+    by.estimate_content(&ContentProfile::of_preamble(&request.preamble())) + messages.sum::<u64>()
 }

@@ -17,7 +17,7 @@ use throughline_store::{
     Child, LEAF_LEVEL, MessageRun, Millis, NewNode, NodeHead, Result as StoreResult, SessionId, StoreError,
     Summary, SummaryId, SummaryNode, TOP_LEVEL, joined_runs,
 };
-use throughline_tokens::{TokenModel, profile_message, profile_text};
+use throughline_tokens::{ContentProfile, TextProfile, TokenModel};
 use throughline_transcript::{Groups, Message, SharedText, decode_message};
 
 use crate::engine::chunks::chunks;
@@ -63,11 +63,11 @@ struct MiddleRanges {
 
 impl NodeCompaction<'_> {
     pub(crate) fn count(&self, text: &str) -> u64 {
-        self.token_model.estimate(&profile_text(text))
+        self.token_model.estimate(&TextProfile::of(text))
     }
 
     fn count_message(&self, message: &Message) -> u64 {
-        self.token_model.estimate_content(&profile_message(message))
+        self.token_model.estimate_content(&ContentProfile::of_message(message))
     }
 
     /// Where the conversation is cut.

@@ -109,7 +109,7 @@ async fn snapshot(stage: &Stage) -> (throughline_lcm::LcmEngine, Snapshot) {
     let model = throughline_engine::token_model_for("claude-sonnet-4-5", stage.wire_format);
     let sizes: Vec<u64> = messages
         .iter()
-        .map(|message| model.estimate_content(&throughline_tokens::profile_message(message)))
+        .map(|message| model.estimate_content(&throughline_tokens::ContentProfile::of_message(message)))
         .collect();
     let prompt_tokens = sizes.iter().sum();
     let snapshot = Snapshot {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use throughline_tokens::{Family, TokenModel, profile_message, profile_system, profile_tools};
+use throughline_tokens::{ContentProfile, Family, TokenModel};
 use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, decode_message};
 use throughline_wire::Request;
 
@@ -281,7 +281,7 @@ fn ttl_of(mark: RawJson<'_>) -> Result<CacheTtl, MarkComplaint> {
 
 fn cut_tool(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
     let bare = without_marks(json);
-    let tokens = model.estimate_content(&profile_tools(&format!("[{bare}]")));
+    let tokens = model.estimate_content(&ContentProfile::of_tools(&format!("[{bare}]")));
     let hash = digest(&[b"tool", bare.as_bytes()]);
     let piece = PromptPiece { hash, tokens, mark: mark_on(RawJson(json))?, takes_mark: true };
     Ok(Cut { pieces: vec![piece], ..Cut::default() })
@@ -295,8 +295,11 @@ fn cut_system(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
     for block in blocks {
         let is_first = cut.pieces.is_empty();
         let bare = without_marks(block.0);
-        let mut profile =
-            profile_system(&if block.0.starts_with('{') { format!("[{bare}]") } else { bare.to_string() });
+        let mut profile = ContentProfile::of_system(&if block.0.starts_with('{') {
+            format!("[{bare}]")
+        } else {
+            bare.to_string()
+        });
         profile.messages = u32::from(is_first);
         let hash = digest(&[b"system", &rendered(&bare)]);
         cut.pieces.push(piece_of(block, hash, model.estimate_content(&profile))?);
@@ -334,7 +337,7 @@ fn cut_message(message: &Message, wire_format: WireFormat, model: &TokenModel) -
         let is_first = cut.pieces.is_empty();
         let bare = without_marks(block.0);
         let alone = decode_message(SharedText::new(without_marks(&alone).into_owned()));
-        let mut profile = alone.map(|alone| profile_message(&alone)).unwrap_or_default();
+        let mut profile = alone.map(|alone| ContentProfile::of_message(&alone)).unwrap_or_default();
         profile.messages = u32::from(is_first);
         let start: &[u8] = if is_first { b"message" } else { b"further" };
         let hash = digest(&[start, role.as_bytes(), &rendered(&bare)]);

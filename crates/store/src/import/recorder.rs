@@ -6,7 +6,7 @@
 //! those of the program's list. Every step is a transaction of its own and is found again when an import was broken off.
 
 use serde_json::json;
-use throughline_tokens::{Catalogue, TokenModel, model_facts, profile_message};
+use throughline_tokens::{Catalogue, ContentProfile, TokenModel, model_facts};
 use throughline_transcript::Message;
 
 use crate::error::{Result, StoreError};
@@ -366,5 +366,5 @@ fn longest(ways: Vec<RecordedChain>) -> Option<RecordedChain> {
 }
 
 fn tokens_of(message: &Message, model: &TokenModel) -> u64 {
-    model.estimate_content(&profile_message(message))
+    model.estimate_content(&ContentProfile::of_message(message))
 }

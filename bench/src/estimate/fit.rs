@@ -7,33 +7,33 @@
 
 /// One measured text.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// How often each shape occurs.
-    pub columns: Vec<f64>,
+    pub(crate) columns: Vec<f64>,
     /// What the provider counted.
-    pub tokens: f64,
+    pub(crate) tokens: f64,
     /// How much it matters.
-    pub importance: f64,
+    pub(crate) importance: f64,
 }
 
 /// What is known of a column before any sample.
 #[derive(Clone, Copy, Debug)]
-pub struct Prior {
+pub(crate) struct Prior {
     /// The weight it has if the samples say nothing about it.
-    pub weight: f64,
+    pub(crate) weight: f64,
     /// The most it can weigh.
-    pub ceiling: f64,
+    pub(crate) ceiling: f64,
 }
 
 /// How to fit.
 #[derive(Clone, Copy, Debug)]
-pub struct FitOptions {
+pub(crate) struct FitOptions {
     /// How much the prior counts, in samples that would consist of nothing but the shape.
-    pub prior_samples: f64,
+    pub(crate) prior_samples: f64,
     /// Relative error below which a sample counts fully; beyond it counts less the further it is off.
-    pub tolerance: f64,
+    pub(crate) tolerance: f64,
     /// Rounds of re-weighting.
-    pub rounds: usize,
+    pub(crate) rounds: usize,
 }
 
 impl Default for FitOptions {
@@ -44,8 +44,7 @@ impl Default for FitOptions {
 
 /// The weights, one a column, that best explain the samples: none below zero, none above its ceiling. `priors` has one
 /// value a column; a column no sample holds keeps its prior.
-#[must_use]
-pub fn fit_weights(samples: &[Sample], priors: &[Prior], options: FitOptions) -> Vec<f64> {
+pub(crate) fn fit_weights(samples: &[Sample], priors: &[Prior], options: FitOptions) -> Vec<f64> {
     let mut weights: Vec<f64> = priors.iter().map(|prior| prior.weight).collect();
     let mut trust = vec![1.0; samples.len()];
     for _ in 0..options.rounds {
@@ -60,8 +59,7 @@ pub fn fit_weights(samples: &[Sample], priors: &[Prior], options: FitOptions) ->
 }
 
 /// (estimate - measured) / measured.
-#[must_use]
-pub fn relative_error(sample: &Sample, weights: &[f64]) -> f64 {
+pub(crate) fn relative_error(sample: &Sample, weights: &[f64]) -> f64 {
     let estimate: f64 = sample.columns.iter().zip(weights).map(|(count, weight)| count * weight).sum();
     (estimate - sample.tokens) / sample.tokens.max(1.0)
 }

@@ -13,10 +13,11 @@ use throughline_compaction::{
 };
 use throughline_config::{Loader, Settings};
 use throughline_engine::{
-    CompressRequest, Headroom, Host, LimitSources, ModelSpec, ModelSummaries, ModelTarget, OwnModel,
-    PieceSender, PriceSource, Snapshot, SummariserSource, SummaryRoute, SummarySetup, ThresholdOrigin,
-    Trigger, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture, resolve_limits,
+    CompressRequest, Headroom, Host, ModelSummaries, ModelTarget, OwnModel, PieceSender, PriceSource,
+    Snapshot, SummariserSource, SummaryRoute, SummarySetup, ThresholdOrigin, Trigger, Upstream,
+    UpstreamAnswer, UpstreamFailure, UpstreamFuture,
 };
+use throughline_models::{LimitSources, ModelSpec, resolve_limits};
 use throughline_provider::{CachePolicy, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{Holder, Millis, SessionId};

@@ -15,7 +15,8 @@ use anstream::{AutoStream, ColorChoice};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use owo_colors::OwoColorize;
-use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient};
+use throughline_engine::{LimitsInUse, PendingRequest};
+use throughline_models::RecordedClient;
 use throughline_provider::Slots;
 use throughline_store::{IdLength, Millis, SessionId};
 

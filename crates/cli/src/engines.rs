@@ -11,9 +11,10 @@ use throughline_config::{EngineFallback, LcmSettings, Settings};
 use throughline_engine::{
     BUILT_IN_ENGINE, Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host,
     ModelSummaries, OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth,
-    RouteSearch, SummariserSource, SummarySettings, SummarySetup, learnt_window,
+    SummariserSource, SummarySetup, learnt_window,
 };
 use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallToolset};
+use throughline_models::{RouteSearch, SummarySettings};
 use throughline_plugin::{EngineBounds, EngineHealth, FallbackEngine, ProcessEngine, UnavailableEngine};
 use throughline_provider::Client;
 use throughline_redact::Redactor;

@@ -4,8 +4,10 @@ use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    EngineLimits, LimitSources, ModelInForce, ModelSpec, PendingRequest, PriceSource, RecordedClient,
-    ResolvedLimits, ThresholdOrigin, learnt_scope, learnt_window, resolve_limits,
+    EngineLimits, ModelInForce, PendingRequest, PriceSource, ThresholdOrigin, learnt_window,
+};
+use throughline_models::{
+    LimitSources, ModelSpec, RecordedClient, ResolvedLimits, learnt_scope, resolve_limits,
 };
 use throughline_provider::EndpointKind;
 use throughline_tokens::{

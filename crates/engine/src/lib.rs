@@ -41,11 +41,9 @@ pub use event::{EngineEvent, EventSink};
 pub use host::Host;
 pub use limits::in_force::{EngineLimits, ModelInForce};
 pub use limits::in_use::LimitsInUse;
-pub use limits::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 pub use limits::price_source::PriceSource;
-pub use limits::resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
 pub use limits::target::ModelTarget;
-pub use limits::threshold::ThresholdOrigin;
+pub use limits::threshold_origin::ThresholdOrigin;
 pub use limits::token_model::token_model_for;
 pub use prompt::cached_prompt::CachedPrompt;
 pub use prompt::envelope::Envelope;
@@ -60,10 +58,8 @@ pub use session::{
 };
 pub use summary::{
     ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, QUESTION_TASK,
-    RouteHealth, RouteSearch, SUMMARY_TASK, SummariserSource, SummaryHost, SummaryRoute, SummarySettings,
-    SummarySetup,
+    RouteHealth, SUMMARY_TASK, SummariserSource, SummaryHost, SummaryRoute, SummarySetup,
 };
-pub use upstream::http::HttpUpstream;
 pub use upstream::translating::headers_on;
 pub use upstream::{
     AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,

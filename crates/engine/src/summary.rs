@@ -3,8 +3,7 @@
 //!
 //! Parts: `prompt`, `mark` and `transcript` what a model is sent; `riding` and `apart` the two forms, `form` the choice
 //! between them by cost; `reading` the answer; `desk` one call with its time limit and booking; `failure` and `route` what
-//! went wrong and who is left alone for how long; `summariser` one route after the other, `question` the same for an answer in plain words, `wishes` which
-//! routes the settings ask for; `summary_host` what the managed call
+//! went wrong and who is left alone for how long; `summariser` one route after the other, `question` the same for an answer in plain words; `summary_host` what the managed call
 //! and the summariser tell each other.
 //!
 //! Not for: when a compaction is made, where it cuts, and the check of facts and secrets that every summary goes through.
@@ -20,7 +19,6 @@ mod prompt;
 mod question;
 mod quote_mark;
 mod route;
-mod settings;
 mod source;
 mod standalone;
 mod summariser;
@@ -32,7 +30,6 @@ pub use call::SUMMARY_TASK;
 pub use host::SummaryHost;
 pub(crate) use host::{BookingFuture, SummaryCalls};
 pub use route::{RouteHealth, SummaryRoute};
-pub use settings::{RouteSearch, SummarySettings};
 pub use source::{
     ModelAnswer, ModelAnswerFuture, ModelQuestion, OneSummariser, QUESTION_TASK, SummariserSource,
 };

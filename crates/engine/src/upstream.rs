@@ -1,6 +1,5 @@
 //! The seam to whoever answers: a provider's client, or a script in tests.
 
-pub(crate) mod http;
 pub(crate) mod translating;
 
 use std::future::Future;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use throughline_transcript::WireFormat;
-use throughline_wire::{Interrupted, Request, Streaming};
+use throughline_wire::{Delta, Interrupted, Request, Streaming};
 
 use crate::endpoint::Endpoint;
 use crate::provider_error::ProviderError;
+use crate::send_state::{Priority, SendState};
 use crate::sizes::AskedFor;
-use crate::slots::{Priority, SendState};
 
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,4 +200,21 @@ pub struct CallTimings {
     pub first_content: Option<Duration>,
     /// Until it was over.
     pub whole: Duration,
+}
+
+/// A piece of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The bytes as they came.
+    pub raw: Bytes,
+    /// What is new in them.
+    pub deltas: Vec<Delta>,
+}
+
+#[cfg(feature = "client")]
+impl Chunk {
+    /// Whether the model said something in it, rather than only begun.
+    pub(crate) fn has_content(&self) -> bool {
+        self.deltas.iter().any(|delta| !matches!(delta, Delta::Started { .. }))
+    }
 }

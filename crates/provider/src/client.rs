@@ -47,6 +47,12 @@ pub enum ClientError {
     Setup(#[source] reqwest::Error),
 }
 
+/// Sets up the cryptography of TLS for this process, unless that was done. An HTTP client cannot be built before.
+pub fn install_crypto() {
+    // It fails when another part of the process was first, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// Sends calls. Cloning it shares connections.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -62,6 +68,7 @@ pub struct Client {
 impl Client {
     /// Sets a client up.
     pub fn new(options: ClientOptions) -> Result<Self, ClientError> {
+        install_crypto();
         let mut builder = reqwest::Client::builder()
             .connect_timeout(options.limits.connect)
             .redirect(reqwest::redirect::Policy::none())

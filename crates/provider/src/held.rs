@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::call::Chunk;
 use crate::provider_error::{ProviderError, ProviderErrorKind};
-use crate::reply::Chunk;
 use throughline_wire::Delta;
 
 /// The code of the trouble that an answer was passed on whole and not held.

@@ -17,7 +17,6 @@ mod cache_marks;
 mod cache_miss;
 mod cache_model;
 mod cache_policy;
-#[cfg(feature = "client")]
 mod call;
 mod classify;
 #[cfg(feature = "client")]
@@ -46,6 +45,7 @@ mod reader;
 mod reply;
 mod retry_after;
 mod secret;
+mod send_state;
 #[cfg(feature = "client")]
 mod sent_secrets;
 mod sizes;
@@ -66,11 +66,10 @@ pub use cache_marks::{
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
 pub use cache_model::{CacheStyle, MarkComplaint, PrefixCache, PricedPrompt};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
-#[cfg(feature = "client")]
-pub use call::{CallEnd, CallError, HoldBack, OutgoingCall, Refusal, RetryLimits, TimeLimits};
+pub use call::{CallEnd, CallError, Chunk, HoldBack, OutgoingCall, Refusal, RetryLimits, TimeLimits};
 pub use classify::classify;
 #[cfg(feature = "client")]
-pub use client::{Client, ClientOptions};
+pub use client::{Client, ClientOptions, install_crypto};
 pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeySource};
 pub use endpoint_url::BaseUrl;
 pub use failure::Failure;
@@ -83,11 +82,12 @@ pub use provider_error::{
     ConnectStage, ImageComplaint, ProviderError, ProviderErrorKind, RequestComplaint, Retry, WrongWireSign,
 };
 #[cfg(feature = "client")]
-pub use reply::{Chunk, Reply};
+pub use reply::Reply;
 pub use secret::SecretKey;
+pub use send_state::Priority;
 pub use sizes::AskedFor;
 #[cfg(feature = "client")]
-pub use slots::{Priority, ServerSlots, Slots};
+pub use slots::{ServerSlots, Slots};
 #[cfg(feature = "client")]
 pub use tokio_util::sync::CancellationToken;
 pub use window::{EndpointWindow, ResolvedWindow, WindowFacts, WindowQuestion, WindowRoom, WindowSource};

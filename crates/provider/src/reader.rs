@@ -9,12 +9,12 @@ use throughline_wire::{Answer, Flow, Interrupted, StreamDecoder, StreamError};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallEnd, Refusal, TimeLimits};
+use crate::call::{CallEnd, Chunk, Refusal, TimeLimits};
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
 use crate::held::{HeldBytes, bytes_held_of};
 use crate::provider_error::{ProviderError, ProviderErrorKind, WrongWireSign};
-use crate::reply::{Broken, Chunk, Opening};
+use crate::reply::{Broken, Opening};
 use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::transport::{Stage, fault_of};

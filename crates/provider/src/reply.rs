@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use throughline_wire::{Answer, Delta, Interrupted, ResponseError, Shape, decode_response};
@@ -12,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{
-    CallEnd, CallError, CallTimings, FailedAttempt, HoldBack, OutgoingCall, Refusal, TimeLimits,
+    CallEnd, CallError, CallTimings, Chunk, FailedAttempt, HoldBack, OutgoingCall, Refusal, TimeLimits,
 };
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
@@ -22,15 +21,6 @@ use crate::reader::{Ending, ReadStep, ReplyReader, WholeBody};
 use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::slots::ServerSlot;
-
-/// A piece of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    /// The bytes as they came.
-    pub raw: Bytes,
-    /// What is new in them.
-    pub deltas: Vec<Delta>,
-}
 
 /// An answer on its way.
 #[derive(Debug)]
@@ -239,13 +229,6 @@ impl Reply {
         self.held.push_back(Chunk { raw: body, deltas });
         self.ending = Some(Ok(answer));
         Ok(())
-    }
-}
-
-impl Chunk {
-    /// Whether the model said something in it, rather than only begun.
-    fn has_content(&self) -> bool {
-        self.deltas.iter().any(|delta| !matches!(delta, Delta::Started { .. }))
     }
 }
 

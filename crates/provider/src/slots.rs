@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::endpoint::{Endpoint, EndpointKind};
+use crate::send_state::Priority;
 
 /// A background request takes the last free slot only after no foreground request ran for this long. Most tools an agent
 /// calls between two requests are done within a second; without the pause each of those gaps would start a background
@@ -27,16 +28,6 @@ const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(20);
 /// A cancelled background request has this long to close its connection. It takes milliseconds; the bound is there so
 /// that nobody waits for one that hangs.
 const LONGEST_CANCELLATION: Duration = Duration::from_secs(5);
-
-/// Who waits for a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Priority {
-    /// A person or a client.
-    #[default]
-    Foreground,
-    /// Nobody: it may be cancelled as soon as its slot is needed.
-    Background,
-}
 
 /// How many requests a server works on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -390,50 +381,6 @@ impl Drop for Held {
         }
         drop(state);
         self.server.changed.notify_waiters();
-    }
-}
-
-/// Whether a request was sent yet. Clones share it: whoever limits how long an answer may take starts to count when the
-/// request leaves the queue.
-#[derive(Clone, Debug, Default)]
-pub struct SendState(Arc<Mutex<Option<Sending>>>);
-
-#[derive(Clone, Copy, Debug)]
-enum Sending {
-    Queued,
-    Sent(Instant),
-}
-
-impl SendState {
-    fn set(&self, sending: Sending) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sending);
-    }
-
-    fn get(&self) -> Option<Sending> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn queued(&self) {
-        self.set(Sending::Queued);
-    }
-
-    pub(crate) fn sent(&self) {
-        self.set(Sending::Sent(Instant::now()));
-    }
-
-    /// Whether it waits for a slot.
-    #[must_use]
-    pub fn is_queued(&self) -> bool {
-        matches!(self.get(), Some(Sending::Queued))
-    }
-
-    /// When it left the queue; `None` where it never was in one.
-    #[must_use]
-    pub fn sent_at(&self) -> Option<Instant> {
-        match self.get() {
-            Some(Sending::Sent(at)) => Some(at),
-            Some(Sending::Queued) | None => None,
-        }
     }
 }
 

@@ -6,6 +6,8 @@
 
 pub(crate) mod artifact;
 pub(crate) mod extract;
+#[cfg(feature = "sqlite")]
 pub(crate) mod folder;
+#[cfg(feature = "sqlite")]
 mod frame_table;
 pub(crate) mod pieces;

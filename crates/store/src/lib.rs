@@ -12,13 +12,19 @@ mod commit;
 mod error;
 mod export;
 mod ids;
+#[cfg(feature = "sqlite")]
 mod import;
 mod layer;
 mod memory;
 mod message;
 mod overview;
+#[cfg_attr(
+    not(feature = "sqlite"),
+    expect(dead_code, reason = "search is done by the store on disk; the small store has only its types")
+)]
 mod search;
 mod sessions;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
 mod views;
@@ -29,6 +35,7 @@ pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};
 pub use ids::{IdLength, Millis, Owner, SessionId};
+#[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
 pub use layer::{StoreLayer, StoreMethod};
 pub use memory::MemoryStore;
@@ -44,6 +51,7 @@ pub use sessions::session::{
     SessionCounters, SessionFilter, numbered_key,
 };
 pub use sessions::version::Version;
+#[cfg(feature = "sqlite")]
 pub use sqlite::{
     BackupReport, Depth, Diagnosis, Examination, LostArtifact, Migration, RecordProblem, Remedy,
     RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress, diagnose, repair,

@@ -66,14 +66,23 @@ impl Encoding {
     ///
     /// The vocabulary is unpacked on first use (some 50 ms) and kept. A run of more than a few thousand equal ASCII
     /// characters, which the algorithm is slow on, is counted from a part of it: tokens of such a run repeat with a
-    /// period that divides [`RUN_BLOCK`], so the result is exact but for at most a few tokens where the run touches
+    /// period that divides `RUN_BLOCK`, so the result is exact but for at most a few tokens where the run touches
     /// other text.
     #[must_use]
     pub fn count(self, text: &str) -> u64 {
-        let Some(vocabulary) = tiktoken::get_encoding(self.name()) else {
-            // Only possible when built without the vocabularies; an estimate is better than nothing.
-            return TokenModel::of(self.family()).estimate(&TextProfile::of(text));
-        };
+        self.count_exactly(text)
+            // Only without the vocabularies; an estimate is better than nothing.
+            .unwrap_or_else(|| TokenModel::of(self.family()).estimate(&TextProfile::of(text)))
+    }
+
+    #[cfg(not(feature = "exact"))]
+    fn count_exactly(self, _text: &str) -> Option<u64> {
+        None
+    }
+
+    #[cfg(feature = "exact")]
+    fn count_exactly(self, text: &str) -> Option<u64> {
+        let vocabulary = tiktoken::get_encoding(self.name())?;
         let count = |text: &str| vocabulary.count(text) as u64;
         let (mut total, mut counted_to) = (0, 0);
         for run in LongRuns::new(text) {
@@ -85,28 +94,33 @@ impl Encoding {
             total += count(block) * blocks as u64;
             counted_to = skipped_to;
         }
-        total + count(text.get(counted_to..).unwrap_or_default())
+        Some(total + count(text.get(counted_to..).unwrap_or_default()))
     }
 }
 
 /// Characters of a long run that are counted at once: a multiple of the length of every token that is one character
 /// repeated (powers of two up to 128, and three digits).
+#[cfg(feature = "exact")]
 const RUN_BLOCK: usize = 3 * 512;
 /// Runs shorter than this are counted as they are.
+#[cfg(feature = "exact")]
 const LONG_RUN: usize = 4 * RUN_BLOCK;
 
 /// Finds runs of at least [`LONG_RUN`] equal ASCII characters.
+#[cfg(feature = "exact")]
 struct LongRuns<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
+#[cfg(feature = "exact")]
 impl<'a> LongRuns<'a> {
     fn new(text: &'a str) -> Self {
         Self { bytes: text.as_bytes(), at: 0 }
     }
 }
 
+#[cfg(feature = "exact")]
 impl Iterator for LongRuns<'_> {
     type Item = std::ops::Range<usize>;
 
@@ -132,6 +146,6 @@ impl Iterator for LongRuns<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "exact"))]
 #[path = "exact_tests.rs"]
 mod tests;

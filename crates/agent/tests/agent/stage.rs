@@ -11,11 +11,12 @@ use throughline_agent::{
     ToolBox, Workspace, WriteFile,
 };
 use throughline_engine::{
-    Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, HttpUpstream, LockPolicy,
-    ModelSummaries, ModelTarget, OwnModel, PriceSource, RecordPolicy, SessionSetup, SummarySetup,
-    ThresholdOrigin, ToolOutputPolicy,
+    Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, LockPolicy, ModelSummaries,
+    ModelTarget, OwnModel, PriceSource, RecordPolicy, SessionSetup, SummarySetup, ThresholdOrigin,
+    ToolOutputPolicy,
 };
 use throughline_lcm::{LcmEngine, LcmSetup};
+use throughline_models::HttpUpstream;
 use throughline_provider::{
     CachePolicy, CacheSeller, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings, PrefixCache,
     RetryLimits, TimeLimits,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use throughline_engine::ModelSpec;
+use throughline_models::ModelSpec;
 use throughline_provider::{Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 
 use super::named_model::{self, ModelChoice};

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use throughline_engine::ModelSpec;
+use throughline_models::ModelSpec;
 use throughline_provider::{Endpoint, EndpointKind, ListedModel};
 
 use super::args::ChatArgs;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use owo_colors::OwoColorize as _;
 use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Question};
-use throughline_engine::{CompactionResult, ModelSpec, SessionError};
+use throughline_engine::{CompactionResult, SessionError};
+use throughline_models::ModelSpec;
 use throughline_store::{CallFilter, Dependants, SessionFilter, Store as _, UsageOverview};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;

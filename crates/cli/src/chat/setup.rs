@@ -10,9 +10,10 @@ use throughline_agent::{
 };
 use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
-    Automatic, CallPolicy, ContextEngine, Host, KnownFacts, LockPolicy, ModelAtEndpoint, ModelSpec,
-    ModelTarget, RecordPolicy, RouteHealth, SessionSetup, ToolOutputPolicy, learnt_scope, learnt_window,
+    Automatic, CallPolicy, ContextEngine, Host, LockPolicy, ModelTarget, RecordPolicy, RouteHealth,
+    SessionSetup, ToolOutputPolicy, learnt_window,
 };
+use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::Catalogue;

@@ -5,7 +5,8 @@ mod view;
 use clap::Args;
 use serde_json::{Value, json};
 use throughline_config::{Settings, WindowScope};
-use throughline_engine::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope, learnt_window};
+use throughline_engine::learnt_window;
+use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 use throughline_provider::{Endpoint, EndpointError, ListedModel};
 use throughline_tokens::{
     Catalogue, Limits, OwnValue, PriceBasis, PricedCall, Usage, catalogue_entries, prices_as_of,

@@ -1,7 +1,8 @@
 //! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
 //! sent before them.
 
-use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient, SizeBasis, recorded_size};
+use throughline_engine::{LimitsInUse, PendingRequest, SizeBasis, recorded_size};
+use throughline_models::RecordedClient;
 use throughline_store::{LoadedView, Session, Store as _, StoredPreamble, ViewMessage, last_preamble};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 

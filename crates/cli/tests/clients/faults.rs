@@ -25,6 +25,7 @@ pub(crate) async fn echo() -> ScriptedUpstream {
 /// Asks, and gives the status and the answer; an error where there was none.
 pub(crate) async fn ask(url: &str, messages: &[Value]) -> Result<(u16, Value), reqwest::Error> {
     let body = json!({ "model": "worker", "messages": messages }).to_string();
+    throughline_provider::install_crypto();
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build()?;
     let request =
         client.post(format!("{url}/v1/chat/completions")).header("content-type", "application/json");
@@ -108,6 +109,7 @@ async fn a_full_disk_keeps_nobody_from_an_answer_unless_the_record_is_required()
             statuses.push(status);
         }
         assert_eq!(statuses.first(), Some(&200), "{}", gateway.screen());
+        throughline_provider::install_crypto();
         let ready = reqwest::Client::builder().no_proxy().build().unwrap();
         let ready = ready.get(format!("{}/readyz", gateway.url())).send().await.unwrap();
         assert_eq!(ready.status(), 503, "nothing can be recorded: {}", gateway.screen());

@@ -20,6 +20,7 @@ async fn ask(gateway: &Gateway, messages: &[Value]) -> String {
 
 async fn ask_model(gateway: &Gateway, model: &str, messages: &[Value]) -> String {
     let body = json!({ "model": model, "messages": messages }).to_string();
+    throughline_provider::install_crypto();
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().unwrap();
     let request = client.post(format!("{}/v1/chat/completions", gateway.url()));
     let request = request.header("content-type", "application/json").body(body);

@@ -25,6 +25,7 @@ fn last(request: &RecordedRequest) -> String {
 async fn ask(gateway: &Gateway, messages: &[Value]) -> Value {
     let tools = json!([{ "type": "function", "function": { "name": "shell", "parameters": {} } }]);
     let body = json!({ "model": "worker", "messages": messages, "tools": tools }).to_string();
+    throughline_provider::install_crypto();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let url = format!("{}/v1/chat/completions", gateway.url());
     let sent = client.post(url).header("content-type", "application/json").body(body).send().await.unwrap();

@@ -9,7 +9,7 @@ use throughline_transcript::WireFormat;
 
 use crate::limits::in_force::{EngineLimits, ModelInForce};
 use crate::limits::price_source::PriceSource;
-use crate::limits::threshold::ThresholdOrigin;
+use crate::limits::threshold_origin::ThresholdOrigin;
 use crate::limits::token_model::token_model_for;
 use crate::upstream::Upstream;
 

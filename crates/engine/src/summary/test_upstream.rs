@@ -19,7 +19,7 @@ use super::route::SummaryRoute;
 use crate::host::Host;
 use crate::limits::price_source::PriceSource;
 use crate::limits::target::ModelTarget;
-use crate::limits::threshold::ThresholdOrigin;
+use crate::limits::threshold_origin::ThresholdOrigin;
 use crate::upstream::{AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
 
 /// When every story begins.

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use throughline_engine::{
-    Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host, HttpUpstream,
-    LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource, RecordPolicy,
-    SUMMARY_TASK, SessionSetup, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
+    Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host, LockPolicy,
+    ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource, RecordPolicy, SUMMARY_TASK,
+    SessionSetup, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
 };
+use throughline_models::HttpUpstream;
 use throughline_provider::{CachePolicy, TimeLimits};
 use throughline_redact::Redactor;
 use throughline_store::{

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope,
-    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource,
-    RecordPolicy, SUMMARY_TASK, SessionSetup, SummaryRoute, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
+    LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource, RecordPolicy,
+    SUMMARY_TASK, SessionSetup, SummaryRoute, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
 };
+use throughline_models::HttpUpstream;
 use throughline_provider::{
     CachePolicy, CacheSeller, CacheStyle, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings,
     PrefixCache, RetryLimits, TimeLimits,

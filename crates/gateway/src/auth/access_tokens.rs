@@ -5,7 +5,7 @@
 //!
 //! Not for: files; whoever runs the gateway reads and writes the list.
 
-use aws_lc_rs::rand::{SecureRandom, SystemRandom};
+use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use throughline_store::{Millis, Owner};
 

@@ -4,8 +4,9 @@
 //! anything else is not ours. Whoever has the record needs only the place from it. Who does not (the record was lost, or
 //! is another machine's) goes on with the summary.
 
-use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use aws_lc_rs::rand::{SecureRandom, SystemRandom};
+use aes_gcm_siv::aead::{AeadInPlace as _, KeyInit as _};
+use aes_gcm_siv::{Aes256GcmSiv, Nonce};
+use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 use throughline_store::{Owner, SessionId};
 
@@ -15,6 +16,8 @@ pub(crate) const SEALED_BY_US: &str = "throughline";
 const MARK: &str = "throughline1.";
 /// More is never inside.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of a nonce.
+const NONCE_LEN: usize = 12;
 /// How hard the inside is packed: it is sent with every request.
 const PACKING: i32 = 9;
 
@@ -63,8 +66,8 @@ impl SealKey {
         // Made of what is sealed: the same is sealed the same way, and nothing else ever under the same nonce.
         let hash = blake3::keyed_hash(&self.0, &bytes);
         let nonce: [u8; NONCE_LEN] = hash.as_bytes().first_chunk().copied()?;
-        let aad = Aad::from(owner.as_str().as_bytes());
-        self.cipher()?.seal_in_place_append_tag(Nonce::from(&nonce), aad, &mut bytes).ok()?;
+        let owner = owner.as_str().as_bytes();
+        self.cipher()?.encrypt_in_place(Nonce::from_slice(&nonce), owner, &mut bytes).ok()?;
         let mut text = String::from(MARK);
         push_hex(&nonce, &mut text);
         text.push('.');
@@ -78,9 +81,9 @@ impl SealKey {
         let nonce: [u8; NONCE_LEN] = from_hex(nonce)?;
         let engine = &base64::engine::general_purpose::URL_SAFE_NO_PAD;
         let mut bytes = base64::Engine::decode(engine, bytes).ok()?;
-        let aad = Aad::from(owner.as_str().as_bytes());
-        let packed = self.cipher()?.open_in_place(Nonce::from(&nonce), aad, &mut bytes).ok()?;
-        let inside: Value = serde_json::from_slice(&zstd::bulk::decompress(packed, MOST_BYTES).ok()?).ok()?;
+        let owner = owner.as_str().as_bytes();
+        self.cipher()?.decrypt_in_place(Nonce::from_slice(&nonce), owner, &mut bytes).ok()?;
+        let inside: Value = serde_json::from_slice(&zstd::bulk::decompress(&bytes, MOST_BYTES).ok()?).ok()?;
         Some(Sealed {
             conversation: SessionId::from_text(inside["conversation"].as_str()?),
             messages: usize::try_from(inside["messages"].as_u64()?).ok()?,
@@ -88,8 +91,8 @@ impl SealKey {
         })
     }
 
-    fn cipher(&self) -> Option<LessSafeKey> {
-        UnboundKey::new(&AES_256_GCM_SIV, &self.0).ok().map(LessSafeKey::new)
+    fn cipher(&self) -> Option<Aes256GcmSiv> {
+        Aes256GcmSiv::new_from_slice(&self.0).ok()
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{
-    KnownFacts, ModelAtEndpoint, ModelSpec, ModelTarget, PriceSource, learnt_scope, learnt_window,
-};
+use throughline_engine::{ModelTarget, PriceSource, learnt_window};
+use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 use throughline_provider::{Endpoint, EndpointKind, TimeLimits};
 use throughline_tokens::{Catalogue, Usage};
 use throughline_transcript::WireFormat;

@@ -176,6 +176,7 @@ impl Stage {
             pages,
             ..UpstreamOptions::default()
         };
+        throughline_provider::install_crypto();
         let mut stage = Self {
             upstream: ScriptedUpstream::start_with(options, script).await.unwrap(),
             store,

@@ -1,10 +1,10 @@
 //! Settings become models, and every value says where it came from.
 
 use throughline_config::Loader;
+use throughline_engine::ThresholdOrigin;
 use throughline_provider::{WindowQuestion, WindowRoom, WindowSource};
 
 use super::*;
-use crate::limits::threshold::ThresholdOrigin;
 
 fn settings(yaml: &str) -> Settings {
     Loader::new().file("config.yaml", yaml.to_owned()).load().unwrap().settings

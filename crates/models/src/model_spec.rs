@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use throughline_config::{CacheTtl as TtlSetting, Secret, Settings, WindowScope, WindowSetting, WireChoice};
+use throughline_engine::{ModelTarget, PriceSource};
 use throughline_provider::{
     BaseUrl, CachePolicy, CacheTtl, Client, Endpoint, EndpointError, EndpointKind, EndpointSettings,
     EndpointWindow, ResolvedWindow, TimeLimits,
@@ -15,11 +16,9 @@ use throughline_store::GuardScope;
 use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
 use throughline_transcript::WireFormat;
 
-use crate::limits::price_source::PriceSource;
-use crate::limits::resolve::{LimitSources, ResolvedLimits, resolve_limits};
-use crate::limits::target::ModelTarget;
-use crate::limits::threshold::ThresholdChoice;
-use crate::upstream::http::HttpUpstream;
+use crate::http_upstream::HttpUpstream;
+use crate::resolve::{LimitSources, ResolvedLimits, resolve_limits};
+use crate::threshold::ThresholdChoice;
 
 /// The longest answer where a wire wants a limit and nobody set one.
 const USUAL_OUTPUT_TOKENS: u64 = 16_384;

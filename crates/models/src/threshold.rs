@@ -3,8 +3,8 @@
 //! A pattern of `compression.models` outranks everything; without one, models of a Codex subscription whose window fills
 //! fast get a higher threshold, once said and easily turned off; otherwise the general setting holds.
 
-use serde::{Deserialize, Serialize};
 use throughline_config::{CompressionSettings, Settings};
+use throughline_engine::ThresholdOrigin;
 use throughline_tokens::LimitPolicy;
 
 /// Where the threshold of Codex subscriptions is raised to.
@@ -21,34 +21,6 @@ pub struct ThresholdChoice {
     pub tokens: Option<u64>,
     /// Why.
     pub origin: ThresholdOrigin,
-}
-
-/// Why a threshold holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ThresholdOrigin {
-    /// The general setting.
-    General,
-    /// A pattern of `compression.models` fits.
-    Pattern {
-        /// Which.
-        pattern: String,
-    },
-    /// Raised for a Codex subscription.
-    CodexRaise,
-}
-
-impl ThresholdOrigin {
-    /// What is said about it, once.
-    #[must_use]
-    pub fn notice(&self, model: &str) -> Option<String> {
-        (*self == Self::CodexRaise).then(|| {
-            format!(
-                "{model} on {CODEX_PROVIDER} is compacted at 85 % of its window, later than other models; \
-                 `compression.codex_gpt55_autoraise: false` turns that off"
-            )
-        })
-    }
 }
 
 /// The threshold for a model.

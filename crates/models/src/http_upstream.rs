@@ -1,16 +1,15 @@
 //! A provider's endpoint behind the seam. What failed is not tried again here: the managed call does that, where people
 //! can see it.
 
+use throughline_engine::{
+    AnswerPiece, PartialAnswer, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause,
+    UpstreamFuture,
+};
 use throughline_provider::{
     CallEnd, CallError, Client, Endpoint, OutgoingCall, ProviderError, Reply, RetryLimits, ServerSlots,
     TimeLimits, advice,
 };
 use tokio_util::sync::CancellationToken;
-
-use crate::decide::recovery::PartialAnswer;
-use crate::upstream::{
-    AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
-};
 
 /// An endpoint that is asked over HTTP.
 #[derive(Clone, Debug)]

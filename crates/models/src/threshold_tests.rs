@@ -1,9 +1,10 @@
 //! Which threshold holds for which model.
 
 use throughline_config::{Loader, Settings};
+use throughline_engine::ThresholdOrigin;
 use throughline_tokens::Limits;
 
-use super::{ThresholdOrigin, limit_policy, threshold_for};
+use super::{limit_policy, threshold_for};
 
 fn settings(yaml: &str) -> Settings {
     Loader::new().file("config.yaml", yaml.as_bytes()).load().unwrap().settings

@@ -3,13 +3,12 @@
 //! Not for: reading settings or the environment; whoever calls passes them in.
 
 use throughline_config::Settings;
+use throughline_engine::{OwnModel, SummaryRoute};
 use throughline_provider::Client;
 use throughline_store::GuardScope;
 use throughline_tokens::Catalogue;
 
-use super::route::SummaryRoute;
-use super::summariser::OwnModel;
-use crate::limits::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, is_main, learnt_scope};
+use crate::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, is_main, learnt_scope};
 
 /// Asks no model at all, as a provider's name.
 const RULES: &str = "rules";
@@ -113,5 +112,5 @@ impl RouteSearch<'_> {
 }
 
 #[cfg(test)]
-#[path = "settings_tests.rs"]
+#[path = "summary_settings_tests.rs"]
 mod tests;

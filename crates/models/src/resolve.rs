@@ -8,7 +8,7 @@ use throughline_config::{Settings, WindowScope, WindowSetting};
 use throughline_provider::{EndpointKind, EndpointWindow, ResolvedWindow, WindowFacts, WindowSource};
 use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
 
-use crate::limits::threshold::{ThresholdChoice, limit_policy, threshold_for};
+use crate::threshold::{ThresholdChoice, limit_policy, threshold_for};
 
 /// The window Claude Code works in unless its user chose the large one.
 const CLAUDE_CODE_TOKENS: u64 = 200_000;

@@ -1,0 +1,31 @@
+//! Why compaction of a model starts where it does.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a threshold holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ThresholdOrigin {
+    /// The general setting.
+    General,
+    /// A pattern of `compression.models` fits.
+    Pattern {
+        /// Which.
+        pattern: String,
+    },
+    /// Raised for a Codex subscription.
+    CodexRaise,
+}
+
+impl ThresholdOrigin {
+    /// What is said about it, once.
+    #[must_use]
+    pub fn notice(&self, model: &str) -> Option<String> {
+        (*self == Self::CodexRaise).then(|| {
+            format!(
+                "{model} on openai-codex is compacted at 85 % of its window, later than other models; \
+                 `compression.codex_gpt55_autoraise: false` turns that off"
+            )
+        })
+    }
+}

@@ -1,0 +1,20 @@
+//! From settings to models that can be called: who serves a model, how large its window is and who says so, which limits
+//! follow, which models write summaries, and the endpoint itself over HTTP.
+//!
+//! [`ModelSpec`] is a model as the settings name it, [`ModelAtEndpoint`] everything found out about it, and its
+//! [`target`](ModelAtEndpoint::target) what `throughline-engine` calls. [`resolve_limits`] is the one resolver of windows and
+//! thresholds. [`HttpUpstream`] is an endpoint as the engine sees it.
+//!
+//! For programs that read Throughline's settings file. Not for: reading the file or the environment, and rules about
+//! context (`throughline-engine`).
+
+mod http_upstream;
+mod model_spec;
+mod resolve;
+mod summary_settings;
+mod threshold;
+
+pub use http_upstream::HttpUpstream;
+pub use model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
+pub use resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
+pub use summary_settings::{RouteSearch, SummarySettings};

@@ -25,6 +25,7 @@ use crate::commands::token::TokenArgs;
 use crate::commands::usage::UsageArgs;
 use crate::error::{CliError, Exit};
 use crate::serve::{self, ServeArgs};
+use crate::welcome;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -43,32 +44,6 @@ Exit codes:
 Settings come from config.yaml in ~/.throughline (or $THROUGHLINE_HOME), from
 variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
 `throughline config show` lists them all with their origin.";
-
-/// What a person sees who types the bare name.
-pub(crate) const WELCOME: &str = "\
-Throughline keeps long agent conversations going.
-
-  throughline chat                      talk to an agent in this folder
-  throughline inspect session.jsonl     what fills the context, what is broken
-  throughline compress session.jsonl    compact it: what stays, what goes, why
-  throughline compress session.jsonl --preview
-                                        the plan only, nothing is changed
-  throughline replay ~/.claude/projects what your sessions cost, and would cost
-  throughline serve                     run the gateway for your agent
-  throughline import                    record the histories of your agents
-  throughline sessions                  list recorded conversations
-  throughline search \"waiting list\"     search everything recorded
-  throughline insights                  calls, tokens, money, by day and model
-  throughline models                    windows, prices and caching of models
-  throughline config show               every setting and where it came from
-
-A transcript is a file, or - for stdin; .gz is read too. It may be a list of
-messages, a request body of Chat Completions, Responses or Anthropic Messages, a
-Claude Code session log, or a Codex rollout log. No key and no network needed.
-
-`throughline --help` lists everything; `throughline compress --help` explains one
-command.
-";
 
 /// Keeps long agent conversations going.
 ///
@@ -145,9 +120,7 @@ fn run_line(app: &App, words: &[&str]) -> Result<(), CliError> {
 /// Runs a parsed command.
 pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliError> {
     match command {
-        // Whoever types the bare name at a terminal wants to talk; where there is nobody to talk to yet, that is helped.
-        None if app.can_ask => chat::run(&ChatArgs::default(), app, run_line),
-        None => app.print(WELCOME),
+        None => welcome::run(app),
         Some(Command::Chat(arguments)) => chat::run(&arguments, app, run_line),
         Some(Command::Compress(arguments)) => commands::compress::run(&arguments, app),
         Some(Command::Inspect(arguments)) => commands::inspect::run(&arguments, app),

@@ -1,6 +1,7 @@
 //! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
 
 mod access_token_file;
+mod agent_history;
 mod app;
 mod args;
 mod chat;
@@ -15,23 +16,24 @@ mod host;
 mod input;
 mod limits;
 mod model_client;
+mod offered_session;
 mod recall_tools;
 mod record;
 mod serve;
 mod settings;
 mod token_counter;
 mod ui;
+mod welcome;
 
 use std::process::ExitCode;
-
-use clap::Parser as _;
 
 use crate::app::{App, report_failure};
 use crate::cli::{Cli, dispatch};
 use crate::error::Exit;
+use crate::offered_session::parse_or_offer;
 
 fn main() -> ExitCode {
-    let arguments = match Cli::try_parse() {
+    let arguments = match parse_or_offer(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version come this way too, with exit code 0; a closed pipe is no error here either.

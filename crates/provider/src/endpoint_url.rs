@@ -60,7 +60,9 @@ impl BaseUrl {
         self.url.host_str().unwrap_or_default()
     }
 
-    pub(crate) fn port(&self) -> Option<u16> {
+    /// The port, given or usual for the scheme.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
         self.url.port_or_known_default()
     }
 

@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 use throughline_store::{FileOutcome, FileReport, ImportEvent, ImportReport, Importer};
 
+use crate::agent_history::{AgentHistory, history_locations};
 use crate::app::App;
 use crate::error::{CliError, Exit, path_words};
 use crate::model_client::catalogue;
@@ -47,12 +48,6 @@ pub(crate) struct ImportArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-}
-
-/// A place where a program keeps its history.
-struct AgentHistory {
-    program: &'static str,
-    path: PathBuf,
 }
 
 /// Carries out the command.
@@ -145,21 +140,6 @@ fn default_paths(app: &App) -> Result<Vec<PathBuf>, CliError> {
         app.note(&format!("importing the history of {} at {}", place.program, path_words(&place.path)));
     }
     Ok(found.into_iter().map(|place| place.path).collect())
-}
-
-fn history_locations(app: &App) -> Vec<AgentHistory> {
-    let home = app.user_home.clone().unwrap_or_default();
-    let folder =
-        |variable: &str, usual: &str| app.variable(variable).map_or_else(|| home.join(usual), PathBuf::from);
-    vec![
-        AgentHistory {
-            program: "Claude Code",
-            path: folder("CLAUDE_CONFIG_DIR", ".claude").join("projects"),
-        },
-        AgentHistory { program: "Codex", path: folder("CODEX_HOME", ".codex").join("sessions") },
-        AgentHistory { program: "Codex", path: folder("CODEX_HOME", ".codex").join("archived_sessions") },
-        AgentHistory { program: "Hermes", path: folder("HERMES_HOME", ".hermes").join("state.db") },
-    ]
 }
 
 /// Broken lines, each with its file and number.

@@ -3,11 +3,6 @@
 use crate::harness::World;
 
 #[test]
-fn the_bare_name_greets_and_succeeds() {
-    insta::assert_snapshot!(World::new().seen(&[]));
-}
-
-#[test]
 fn help_is_complete() {
     for (name, arguments) in [
         ("help", vec!["--help"]),

@@ -76,10 +76,10 @@ fn a_person_types_asks_for_help_and_leaves() {
 }
 
 #[test]
-fn the_bare_name_at_a_terminal_is_a_conversation() {
+fn a_chat_without_a_word_leaves_no_session() {
     let served = model();
     let world = world_of(&served);
-    let mut terminal = Terminal::start(&world, &[]);
+    let mut terminal = Terminal::start(&world, &["chat"]);
     terminal.prompt();
     terminal.press("\x04");
     assert_eq!(terminal.end(), 0);

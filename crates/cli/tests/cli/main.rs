@@ -26,6 +26,8 @@ mod compress;
 mod contract;
 #[cfg(unix)]
 mod engines;
+#[cfg(unix)]
+mod first_minute;
 mod golden;
 mod golden_inputs;
 mod harness;

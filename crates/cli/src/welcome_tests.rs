@@ -1,0 +1,69 @@
+//! What is shown for what was found.
+
+use std::path::PathBuf;
+
+use jiff::tz::TimeZone;
+
+use super::*;
+
+fn now() -> Now {
+    Now { ms: 10 * 60_000, zone: TimeZone::UTC }
+}
+
+fn shown(found: &Findings, width: usize) -> String {
+    anstream::adapter::strip_str(&render(found, &now(), width)).to_string()
+}
+
+fn log() -> SessionLog {
+    SessionLog { program: "Claude Code", path: PathBuf::from("x.jsonl"), bytes: 1, changed_ms: 5 * 60_000 }
+}
+
+#[test]
+fn everything_found_takes_ten_lines() {
+    let found = Findings {
+        agents: vec!["Claude Code", "Codex"],
+        sessions: 214,
+        newest: Some(log()),
+        keys: vec!["ANTHROPIC_API_KEY", "OPENAI_API_KEY"],
+        servers: vec!["Ollama"],
+    };
+    let text = shown(&found, 80);
+    assert_eq!(
+        text,
+        "Throughline keeps long agent conversations going. Found on this machine:
+  agents     Claude Code, Codex
+  histories  214 sessions, the newest of Claude Code, 5 min ago
+  keys       ANTHROPIC_API_KEY, OPENAI_API_KEY
+  models     Ollama
+
+Next:
+  throughline compress  compact that session: what stays, what goes, why
+  throughline serve     run the gateway for Claude Code, Codex
+`throughline --help` lists all commands, `throughline CMD --help` explains one.
+"
+    );
+    assert_eq!(text.lines().count(), 10);
+}
+
+#[test]
+fn next_commands_follow_from_what_was_found() {
+    let commands = |found: &Findings| found.next().map(|(command, _)| command);
+    let nothing = Findings::default();
+    assert_eq!(commands(&nothing), ["throughline compress FILE", "throughline serve"]);
+    let key = Findings { keys: vec!["OPENAI_API_KEY"], ..Findings::default() };
+    assert_eq!(commands(&key), ["throughline compress FILE", "throughline chat"]);
+    let server = Findings { servers: vec!["Ollama"], newest: Some(log()), ..Findings::default() };
+    assert_eq!(commands(&server), ["throughline compress", "throughline chat"]);
+    let agent = Findings { agents: vec!["Codex"], ..key };
+    assert_eq!(commands(&agent), ["throughline compress FILE", "throughline serve"]);
+}
+
+#[test]
+fn every_width_keeps_to_the_terminal() {
+    let found = Findings { agents: vec!["Claude Code", "Codex", "opencode"], ..Findings::default() };
+    for width in [40, 60, 80, 120] {
+        for line in shown(&found, width).lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}

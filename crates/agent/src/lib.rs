@@ -5,6 +5,24 @@
 //! decides whether that may be done, must be asked of an [`Approver`], or is denied. Nothing a model, a file or a command
 //! says can approve anything: only a person's answer does.
 //!
+//! For terminals and other front ends of a coding agent.
+//!
+//! ```
+//! use throughline_agent::{PromptParts, system_prompt};
+//!
+//! let tools = ["read_file".to_owned()];
+//! let prompt = system_prompt(&PromptParts {
+//!     folder: "/work/shop",
+//!     system: "linux",
+//!     tools: &tools,
+//!     files: &[],
+//!     memory: "",
+//!     user: "",
+//!     date: "2026-11-18",
+//! });
+//! assert!(prompt.contains("/work/shop") && prompt.contains("read_file"));
+//! ```
+//!
 //! Not for: terminals, home directories, the environment; and no rule about context, which is the engine's.
 
 mod agent;

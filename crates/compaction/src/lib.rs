@@ -1,4 +1,28 @@
 //! Compaction in five phases: prune, cut, summarise, check, assemble. No I/O, no clock, no model of its own.
+//!
+//! [`compact`] makes one attempt: it never changes the conversation, and returns a new view of it with a report. [`preview`]
+//! is the plan alone. Who writes the summary is a [`Summariser`]; [`RuleSummariser`] needs no model. Every exact fact of the
+//! conversation is in a [`Ledger`], against which a summary is checked.
+//!
+//! For engines that manage context. Programs want `Compactor` of the crate `throughline`, which fills in the rest.
+//!
+//! ```
+//! use throughline_compaction::{Ledger, scan_anchors};
+//! use throughline_transcript::{DecodeOptions, Groups, decode};
+//!
+//! let mut anchors = Vec::new();
+//! scan_anchors("Edit src/main.rs, then run with --release.", |text, _kind| anchors.push(text));
+//! assert_eq!(anchors, ["src/main.rs", "--release"]);
+//!
+//! let list = br#"[{"role":"user","content":"Move the parser to src/parse.rs"}]"#;
+//! let messages = decode(list.to_vec(), &DecodeOptions::default())?.messages;
+//! let (ledger, sizes) = Ledger::gather(&messages, &Groups::of(&messages), None, &|_| 10);
+//! assert_eq!(sizes, [10]);
+//! # let _ = ledger;
+//! # Ok::<(), throughline_transcript::DecodeError>(())
+//! ```
+//!
+//! Not for: when a compaction is due, and what becomes of its result.
 
 mod act;
 mod anchors;

@@ -118,6 +118,13 @@ impl Loader {
     }
 
     /// Reads everything. All errors of all sources are reported together.
+    ///
+    /// ```
+    /// use throughline_config::Loader;
+    ///
+    /// let errors = Loader::new().file("config.yaml", "compression:\n  threshold: often\n").load().unwrap_err();
+    /// assert!(errors.to_string().contains("config.yaml:2"), "{errors}");
+    /// ```
     pub fn load(self) -> Result<Loaded, ConfigErrors> {
         let variables: HashMap<String, String> = self.variables.iter().cloned().collect();
         let mut resolved = Resolved::default();

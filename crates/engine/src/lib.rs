@@ -2,6 +2,26 @@
 //!
 //! [`ContextEngine`] is what decides about a conversation's context; [`Registry`] finds one by name.
 //!
+//! [`ManagedSession`] is a conversation that is open: every call goes through it. [`Upstream`] is whoever answers, [`Host`] the
+//! clock, and the record a `Store`.
+//!
+//! For the gateway, the terminal agent and programs that need more than `Session` of the crate `throughline` gives.
+//!
+//! ```
+//! use throughline_engine::{ToolSchema, tools_json};
+//! use throughline_transcript::WireFormat;
+//!
+//! let tool = ToolSchema {
+//!     name: "read_file".to_owned(),
+//!     description: "Reads a file".to_owned(),
+//!     parameters: serde_json::json!({ "type": "object" }),
+//! };
+//! assert_eq!(
+//!     tools_json(WireFormat::Anthropic, &[tool]),
+//!     r#"[{"name":"read_file","description":"Reads a file","input_schema":{"type":"object"}}]"#
+//! );
+//! ```
+//!
 //! Not for: sockets, terminals, home directories, the environment or the wall clock.
 
 mod accounting;

@@ -20,6 +20,18 @@
 //! - `telemetry`: events, metrics, traces
 //! - `shared` and `tenant`: state of the whole gateway, and of one owner
 //!
+//! For programs that serve several agents or people from one place; the command `throughline serve` is one.
+//!
+//! ```
+//! use throughline_gateway::{AccessTokens, TokenLimits};
+//!
+//! let mut tokens = AccessTokens::default();
+//! let secret = tokens.add("laptop", "ada", &[7; 32], 0, TokenLimits::default())?;
+//! assert_eq!(tokens.find(&secret).map(|entry| entry.owner.as_str()), Some("ada"));
+//! assert!(!tokens.to_json().contains(&secret), "only a hash is stored");
+//! # Ok::<(), throughline_gateway::TokenError>(())
+//! ```
+//!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
 
 mod api;

@@ -5,6 +5,15 @@
 //! summaries of any engine: it is what the tools `lcm_grep`, `lcm_describe`, `lcm_expand` and `lcm_expand_query` are made
 //! of, wherever they are offered.
 //!
+//! For hosts that offer recall to a model, or the engine `lcm` to their sessions.
+//!
+//! ```
+//! use throughline_lcm::{RECALL_TOOLS, recall_schemas};
+//!
+//! let names: Vec<String> = recall_schemas().into_iter().map(|schema| schema.name).collect();
+//! assert!(names.iter().all(|name| RECALL_TOOLS.contains(&name.as_str())));
+//! ```
+//!
 //! Not for: terminals, sockets, the clock.
 
 mod engine;

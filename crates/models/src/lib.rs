@@ -5,6 +5,29 @@
 //! [`target`](ModelAtEndpoint::target) what `throughline-engine` calls. [`resolve_limits`] is the one resolver of windows and
 //! thresholds. [`HttpUpstream`] is an endpoint as the engine sees it.
 //!
+//! ```
+//! use throughline_config::Loader;
+//! use throughline_models::{LimitSources, ModelSpec, resolve_limits};
+//! use throughline_tokens::Catalogue;
+//!
+//! let text = "model: { default: claude-opus-4-8, context_length: 150000 }";
+//! let settings = Loader::new().file("config.yaml", text).load()?.settings;
+//! let spec = ModelSpec::main(&settings);
+//! let limits = resolve_limits(&LimitSources {
+//!     model: &spec.model,
+//!     provider: None,
+//!     settings: &settings,
+//!     configured: spec.window.as_ref(),
+//!     catalogue: &Catalogue::shipped(),
+//!     endpoint: None,
+//!     learnt: None,
+//!     recorded: None,
+//!     output_cap_tokens: None,
+//! });
+//! assert_eq!(limits.window.tokens, 150_000);
+//! # Ok::<(), throughline_config::ConfigErrors>(())
+//! ```
+//!
 //! For programs that read Throughline's settings file. Not for: reading the file or the environment, and rules about
 //! context (`throughline-engine`).
 

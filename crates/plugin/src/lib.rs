@@ -7,6 +7,16 @@
 //! cannot be had; `serve` the other
 //! way round; `conformance` checks what every engine has to keep.
 //!
+//! For whoever runs an engine of their own, or Throughline's in another host.
+//!
+//! ```
+//! use throughline_plugin::Manifest;
+//!
+//! let manifest = Manifest::read("truncate", b"name: truncate\ncommand: python3 truncate.py\n")?;
+//! assert_eq!(manifest.command, ["python3", "truncate.py"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Not for: where engines are looked up, and what a view has to be like (`throughline-engine` checks every one).
 
 mod conformance;

@@ -107,6 +107,14 @@ pub enum CachePolicy {
 
 impl CachePolicy {
     /// The policy for a model at an endpoint.
+    ///
+    /// ```
+    /// use throughline_provider::{CachePolicy, CacheSeller, CacheTtl};
+    /// use throughline_transcript::WireFormat;
+    ///
+    /// let policy = CachePolicy::of(CacheSeller::OpenAi, WireFormat::Chat, "gpt-5", CacheTtl::FiveMinutes);
+    /// assert_eq!(policy, CachePolicy::Key);
+    /// ```
     #[must_use]
     pub fn of(seller: CacheSeller, wire_format: WireFormat, model: &str, ttl: CacheTtl) -> Self {
         let marks = |layout| Self::Marks { layout, ttl, seller };

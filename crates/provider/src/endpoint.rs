@@ -305,6 +305,25 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Makes an endpoint from settings. `variable` looks up the environment for the caller.
+    ///
+    /// ```
+    /// use throughline_provider::{Endpoint, EndpointSettings};
+    ///
+    /// let settings = EndpointSettings {
+    ///     prefix: "model",
+    ///     provider: "auto",
+    ///     base_url: "",
+    ///     wire: None,
+    ///     api_key: "",
+    ///     api_key_env: "",
+    ///     headers: &[],
+    ///     model: "claude-opus-4-8",
+    /// };
+    /// let variable = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-ant-example".to_owned());
+    /// let endpoint = Endpoint::resolve(&settings, variable)?;
+    /// assert_eq!(endpoint.kind.name(), "anthropic");
+    /// # Ok::<(), throughline_provider::EndpointError>(())
+    /// ```
     pub fn resolve(
         settings: &EndpointSettings<'_>,
         variable: impl Fn(&str) -> Option<String>,

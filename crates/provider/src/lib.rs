@@ -7,6 +7,18 @@
 //! wire; [`cache_outcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be.
 //! [`WindowFacts`] resolves a window.
 //!
+//! For whoever calls models and has to understand how that fails.
+//!
+//! ```
+//! use throughline_provider::{AskedFor, Failure, ProviderErrorKind, classify};
+//!
+//! let body = br#"{"error":{"message":"prompt is too long: 208310 tokens > 200000 maximum"}}"#;
+//! let error = classify(Failure::Answer { status: 400, headers: &[], body }, AskedFor::default());
+//! let overflow =
+//!     ProviderErrorKind::PromptTooLong { window_tokens: Some(200_000), prompt_tokens: Some(208_310) };
+//! assert_eq!(error.kind, overflow);
+//! ```
+//!
 //! Not for: deciding what is done about trouble (that is the engine's), and the form of requests and answers (that is the
 //! wire's).
 

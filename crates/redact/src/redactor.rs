@@ -103,6 +103,13 @@ impl Redactor {
 
     /// Builds a redactor that also masks the given values wherever they occur, such as the keys this process uses.
     /// Values shorter than six bytes are ignored.
+    ///
+    /// ```
+    /// use throughline_redact::Redactor;
+    ///
+    /// let redactor = Redactor::with_known_secrets(["correct horse battery"]);
+    /// assert!(!redactor.redact("It is correct horse battery.").contains("horse"));
+    /// ```
     pub fn with_known_secrets<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         Self { engine: Arc::new(Engine::build(secrets)) }
     }

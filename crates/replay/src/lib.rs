@@ -8,6 +8,18 @@
 //! `provider` the upstream that answers and writes bills, `managed` the managed call, `summaries` what summaries cost,
 //! `first_sight` what is read again because it was set aside.
 //!
+//! For whoever wants to know what a change of limits would have cost.
+//!
+//! ```
+//! use throughline_replay::Recording;
+//! use throughline_transcript::{DecodeOptions, decode};
+//!
+//! let list = br#"[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello."}]"#;
+//! let recording = Recording::of(&decode(list.to_vec(), &DecodeOptions::default())?);
+//! assert_eq!(recording.calls.len(), 1);
+//! # Ok::<(), throughline_transcript::DecodeError>(())
+//! ```
+//!
 //! Not for: files, terminals, or what a provider really charged.
 
 mod baseline;

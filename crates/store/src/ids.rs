@@ -24,6 +24,13 @@ pub enum IdLength {
 
 impl SessionId {
     /// A new id from a time and random bits.
+    ///
+    /// ```
+    /// use throughline_store::{IdLength, SessionId};
+    ///
+    /// let id = SessionId::new(1_794_744_000_000, 0xa1b2c3, IdLength::Local);
+    /// assert_eq!(id.as_str(), "20261115_120000_a1b2c3");
+    /// ```
     #[must_use]
     pub fn new(at: Millis, random: u32, length: IdLength) -> Self {
         let time = Timestamp::from_millisecond(at).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC);

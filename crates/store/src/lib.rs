@@ -4,6 +4,34 @@
 //! or in memory; [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are plain: nothing here knows a terminal, a home
 //! directory, the environment or the clock; times and random numbers are passed in.
 //!
+//! For whoever has to find a conversation again: the command, the gateway, programs that embed sessions.
+//!
+//! ```
+//! use throughline_store::{IdLength, MemoryStore, NewMessage, NewSession, Origin, Owner, SessionId, Store};
+//! use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
+//!
+//! let (store, owner, at_ms) = (MemoryStore::new(), Owner::default(), 1_794_744_000_000);
+//! let id = SessionId::new(at_ms, 7, IdLength::Local);
+//! store.open_session(
+//!     NewSession {
+//!         id: id.clone(),
+//!         owner: owner.clone(),
+//!         link: None,
+//!         started_ms: at_ms,
+//!         model: None,
+//!         title: None,
+//!         origin: Origin { program: "example".to_owned(), key: None, project: None },
+//!         wire_format: WireFormat::Chat,
+//!     },
+//!     None,
+//! )?;
+//! let json = text_message(WireFormat::Chat, Role::User, "The port is 8080.");
+//! let message = decode_message(SharedText::new(json)).ok_or("not a message")?;
+//! store.append(&owner, &id, vec![NewMessage { message, tokens: 9, at_ms, tools: Vec::new(), rendition: None }])?;
+//! assert_eq!(store.transcript(&owner, &id)?[0].json.as_str(), r#"{"role":"user","content":"The port is 8080."}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Not for: deciding when to compact, talking to models, printing.
 
 mod artifacts;

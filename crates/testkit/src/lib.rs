@@ -12,6 +12,14 @@
 //! [`skip`] is how a test says that it cannot run on this machine.
 //! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
+//! ```
+//! use throughline_testkit::from_picture;
+//! use throughline_transcript::WireFormat;
+//!
+//! // A system prompt, a question, an answer.
+//! assert_eq!(from_picture(WireFormat::Chat, "sua").json.len(), 3);
+//! ```
+//!
 //! Not for: anything that ships.
 
 mod anthropic_wire;

@@ -59,6 +59,13 @@ static ENTRIES: LazyLock<Vec<CatalogueEntry>> =
 
 /// Looks a model up by its name. The longest entry that stands in the name at the start of a word wins; dots and
 /// dashes, capitals and small letters are the same.
+///
+/// ```
+/// use throughline_tokens::model_facts;
+///
+/// assert_eq!(model_facts("anthropic/claude-opus-4.8").entry, model_facts("claude-opus-4-8").entry);
+/// assert_eq!(model_facts("my-own-model").entry, None);
+/// ```
 #[must_use]
 pub fn model_facts(model: &str) -> ModelFacts {
     let name = normalise(model);

@@ -38,6 +38,13 @@ const MODELS: &[(&str, Encoding)] = &[
 
 impl Encoding {
     /// The encoding of a model, for models whose encoding is public.
+    ///
+    /// ```
+    /// use throughline_tokens::Encoding;
+    ///
+    /// assert_eq!(Encoding::for_model("openai/gpt-5-mini"), Some(Encoding::O200k));
+    /// assert_eq!(Encoding::for_model("claude-opus-4-8"), None);
+    /// ```
     #[must_use]
     pub fn for_model(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();

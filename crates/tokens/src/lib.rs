@@ -1,4 +1,22 @@
-//! How big and how dear things are: estimates, exact counts, calibration, budgets.
+//! Sizes and prices: estimates of tokens, exact counts for public encodings, calibration from real usage, every limit that
+//! follows from a model's window, and what calls cost.
+//!
+//! For whoever has to know what fits and what it costs, without asking a provider.
+//!
+//! ```
+//! use throughline_tokens::{LimitPolicy, Limits, TokenModel, model_facts, profile_text};
+//!
+//! let facts = model_facts("claude-opus-4-8");
+//! let estimate = TokenModel::of(facts.family).estimate(&profile_text("Compaction starts at half of the window."));
+//! assert!((6..=12).contains(&estimate), "{estimate}");
+//!
+//! let limits = Limits::compute(&LimitPolicy::for_window(200_000))?;
+//! assert_eq!(limits.threshold_tokens.effective, 100_000);
+//! # Ok::<(), throughline_tokens::LimitError>(())
+//! ```
+//!
+//! Not for: reading files, and what is done about a limit.
+
 mod ascii;
 mod bits;
 mod budget;

@@ -63,6 +63,14 @@ pub fn prices_as_of() -> &'static str {
 }
 
 /// Prices a call.
+///
+/// ```
+/// use throughline_tokens::{PricedCall, Usage, cost};
+///
+/// let usage = Usage { input: 1_000_000, ..Usage::default() };
+/// let call = PricedCall { model: "nobody-knows-it", provider: "", at_ms: 0, usage, cache_write_1h: 0 };
+/// assert_eq!(cost(&call).micro_usd, None, "an unknown price is not guessed");
+/// ```
 #[must_use]
 pub fn cost(call: &PricedCall<'_>) -> Cost {
     let unknown = |basis| Cost { micro_usd: None, uncached_micro_usd: None, basis };

@@ -153,6 +153,14 @@ pub enum UsageError {
 }
 
 /// Reads the `usage` member of a response, of whichever wire.
+///
+/// ```
+/// use throughline_tokens::parse_usage;
+///
+/// let reading = parse_usage(r#"{"input_tokens":12,"cache_read_input_tokens":900,"output_tokens":40}"#)?;
+/// assert_eq!((reading.usage.prompt(), reading.usage.cache_read), (912, 900));
+/// # Ok::<(), throughline_tokens::UsageError>(())
+/// ```
 pub fn parse_usage(json: &str) -> Result<UsageReading, UsageError> {
     let value: Value = serde_json::from_str(json)?;
     let Value::Object(members) = value else { return Err(UsageError::NoCounts) };

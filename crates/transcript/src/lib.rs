@@ -5,6 +5,22 @@
 //! bodies, message lists and session logs; [`Groups`] says which messages belong together; [`cuts`](cut_points)
 //! says where a conversation may be parted; [`violations`] names what a provider would refuse.
 //!
+//! For whoever reads or writes conversations with models: importers, checkers, compactors.
+//!
+//! ```
+//! use throughline_transcript::{DecodeOptions, Groups, WireFormat, decode, violations};
+//!
+//! let list = br#"[{"role":"user","content":"Hi"},{"role":"tool","tool_call_id":"c1","content":"42"}]"#;
+//! let transcript = decode(list.to_vec(), &DecodeOptions::default())?;
+//! assert_eq!(transcript.wire_format, WireFormat::Chat);
+//! assert_eq!(transcript.messages[0].json(), r#"{"role":"user","content":"Hi"}"#);
+//!
+//! let groups = Groups::of(&transcript.messages);
+//! let broken = violations(transcript.wire_format, &transcript.messages, &groups);
+//! assert_eq!(broken[0].message, 1, "a result without its call");
+//! # Ok::<(), throughline_transcript::DecodeError>(())
+//! ```
+//!
 //! Not for: sockets, files, clocks, token counts.
 
 mod blocks;

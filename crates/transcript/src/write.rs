@@ -39,6 +39,13 @@ impl fmt::Display for WireFormat {
 }
 
 /// A plain text message of ours in the form its wire wants.
+///
+/// ```
+/// use throughline_transcript::{Role, WireFormat, text_message};
+///
+/// let json = text_message(WireFormat::Chat, Role::User, "Say \"hi\"");
+/// assert_eq!(json, r#"{"role":"user","content":"Say \"hi\""}"#);
+/// ```
 #[must_use]
 pub fn text_message(wire_format: WireFormat, role: Role, text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16 + 64);

@@ -41,6 +41,15 @@ pub enum ResponseError {
 }
 
 /// Reads a whole response.
+///
+/// ```
+/// use throughline_transcript::WireFormat;
+/// use throughline_wire::decode_response;
+///
+/// let body = br#"{"choices":[{"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}]}"#;
+/// assert_eq!(decode_response(WireFormat::Chat, body)?.text(), "Hello.");
+/// # Ok::<(), throughline_wire::ResponseError>(())
+/// ```
 pub fn decode_response(wire_format: WireFormat, body: &[u8]) -> Result<Answer, ResponseError> {
     let text = std::str::from_utf8(body).map_err(|error| {
         let before = body.get(..error.valid_up_to()).unwrap_or_default();

@@ -37,6 +37,13 @@ pub struct TranslatedRequest {
 }
 
 /// Whether requests of one wire can be put on another.
+///
+/// ```
+/// use throughline_transcript::WireFormat;
+///
+/// assert!(throughline_wire::can_translate(WireFormat::Chat, WireFormat::Anthropic));
+/// assert!(!throughline_wire::can_translate(WireFormat::Anthropic, WireFormat::Responses));
+/// ```
 #[must_use]
 pub fn can_translate(from: WireFormat, to: WireFormat) -> bool {
     use WireFormat::{Anthropic, Chat, Responses};

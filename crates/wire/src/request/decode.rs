@@ -14,6 +14,17 @@ use crate::request::{CapMember, Request, list_name, system_name};
 
 impl Request {
     /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.
+    ///
+    /// ```
+    /// use throughline_transcript::WireFormat;
+    /// use throughline_wire::Request;
+    ///
+    /// let body = r#"{"model":"gpt-5","max_completion_tokens":500,"messages":[{"role":"user","content":"Hi"}]}"#;
+    /// let request = Request::decode(WireFormat::Chat, body)?;
+    /// assert_eq!(request.output_cap_tokens(), Some(500));
+    /// assert_eq!(request.messages()[0].text(), "Hi");
+    /// # Ok::<(), throughline_wire::RequestError>(())
+    /// ```
     pub fn decode(wire_format: WireFormat, body: impl AsRef<[u8]>) -> Result<Self, RequestError> {
         let body = body.as_ref();
         if body.len() >= u32::MAX as usize {

@@ -29,7 +29,7 @@
 //! let secret = tokens.add("laptop", "ada", &[7; 32], 0, TokenLimits::default())?;
 //! assert_eq!(tokens.find(&secret).map(|entry| entry.owner.as_str()), Some("ada"));
 //! assert!(!tokens.to_json().contains(&secret), "only a hash is stored");
-//! # Ok::<(), throughline_gateway::TokenError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.

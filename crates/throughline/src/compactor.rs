@@ -10,8 +10,7 @@ use throughline_compaction::{
 };
 use throughline_redact::Redactor;
 use throughline_tokens::{
-    LimitError, LimitPolicy, Limits, TokenModel, model_facts, profile_message, profile_system, profile_text,
-    profile_tools,
+    ContentProfile, LimitError, LimitPolicy, Limits, TextProfile, TokenModel, model_facts,
 };
 use throughline_transcript::{DecodeError, DecodeOptions, Groups, Message, Preamble, decode};
 
@@ -189,8 +188,9 @@ impl Compactor {
         let estimator = TokenModel::of(facts.family_on(transcript.wire_format));
         let messages = &transcript.messages;
         let groups = Groups::of(messages);
-        let count_text = |text: &str| estimator.estimate(&profile_text(text));
-        let count_message = |message: &Message| estimator.estimate_content(&profile_message(message));
+        let count_text = |text: &str| estimator.estimate(&TextProfile::of(text));
+        let count_message =
+            |message: &Message| estimator.estimate_content(&ContentProfile::of_message(message));
         let (ledger, sizes) = Ledger::gather(messages, &groups, self.redactor.as_ref(), &count_message);
         let fixed_tokens = fixed_tokens(&estimator, &transcript.preamble);
         let budgets = Budgets::from(&Limits::beside(&self.policy, fixed_tokens)?);
@@ -248,7 +248,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> Result<T, CompactorError> {
 
 /// Tokens of what stands before the messages.
 fn fixed_tokens(estimator: &TokenModel, preamble: &Preamble) -> u64 {
-    let system = preamble.system.as_ref().map(|system| profile_system(system.as_str()));
-    let tools = preamble.tools.as_ref().map(|tools| profile_tools(tools.as_str()));
+    let system = preamble.system.as_ref().map(|system| ContentProfile::of_system(system.as_str()));
+    let tools = preamble.tools.as_ref().map(|tools| ContentProfile::of_tools(tools.as_str()));
     system.into_iter().chain(tools).map(|profile| estimator.estimate_content(&profile)).sum()
 }

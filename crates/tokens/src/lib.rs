@@ -4,10 +4,10 @@
 //! For whoever has to know what fits and what it costs, without asking a provider.
 //!
 //! ```
-//! use throughline_tokens::{LimitPolicy, Limits, TokenModel, model_facts, profile_text};
+//! use throughline_tokens::{LimitPolicy, Limits, TextProfile, TokenModel, model_facts};
 //!
 //! let facts = model_facts("claude-opus-4-8");
-//! let estimate = TokenModel::of(facts.family).estimate(&profile_text("Compaction starts at half of the window."));
+//! let estimate = TokenModel::of(facts.family).estimate(&TextProfile::of("Compaction starts at half of the window."));
 //! assert!((6..=12).contains(&estimate), "{estimate}");
 //!
 //! let limits = Limits::compute(&LimitPolicy::for_window(200_000))?;

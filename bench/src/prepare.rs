@@ -22,7 +22,7 @@ use throughline_transcript::{
     DecodeOptions, Message, RawJson, Role, SharedText, WireFormat, compact_json_string, decode,
     decode_message, text_message,
 };
-use throughline_wire::{AnswerDraft, Request, RequestParts, System, decode_response, write_response};
+use throughline_wire::{Answer, AnswerDraft, Request, RequestParts, System};
 use tokio_util::sync::CancellationToken;
 
 const MESSAGES: usize = 3_000;
@@ -81,11 +81,11 @@ impl Upstream for Stopwatch {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         let usage = Usage { input: call.body.len() as u64 / 4, output: 12, ..Usage::default() };
         let draft = AnswerDraft::text("Done; the tests pass.").with_usage(usage);
-        let body = write_response(self.wire_format, &draft);
+        let body = draft.to_response(self.wire_format);
         let unanswered = throughline_engine::UpstreamFailure::trouble(
             throughline_provider::ProviderError::of(throughline_provider::ProviderErrorKind::Unknown),
         );
-        let received = decode_response(self.wire_format, body.as_bytes())
+        let received = Answer::decode(self.wire_format, body.as_bytes())
             .map(|answer| UpstreamAnswer { answer, first_content: None })
             .map_err(|_| Box::new(unanswered));
         Box::pin(std::future::ready(received))

@@ -2,9 +2,7 @@
 
 use serde::de::IgnoredAny;
 use throughline_provider::{
-    AskedFor, CacheMarks, CacheTtl, Failure, MOST_MARKS, MarkLayout, ProviderError, ProviderErrorKind, Unmarked,
-    block_form, classify, count_marks, window_in_llama_props, window_in_lm_studio, window_in_models_list,
-    window_in_ollama_running, window_in_ollama_show, without_marks,
+    AskedFor, CacheMarks, CacheTtl, Failure, MOST_MARKS, MarkLayout, ProviderError, ProviderErrorKind, Unmarked, WindowQuestion,
 };
 use throughline_transcript::decode_message_text;
 
@@ -20,17 +18,18 @@ pub fn trouble(data: &[u8]) {
     let headers = [("retry-after", retry_after), ("date", retry_after)];
     let known = AskedFor { output_cap_tokens: Some(4_096), window_tokens: Some(200_000) };
     for asked in [AskedFor::default(), known] {
-        check(&classify(Failure::Answer { status, headers: &headers, body }, asked));
-        check(&classify(Failure::Event { data: &text }, asked));
+        check(&ProviderError::classify(Failure::Answer { status, headers: &headers, body }, asked));
+        check(&ProviderError::classify(Failure::Event { data: &text }, asked));
     }
     for model in ["", "m", retry_after] {
         let windows = [
-            window_in_models_list(&text, model),
-            window_in_ollama_running(&text, model),
-            window_in_ollama_show(&text),
-            window_in_llama_props(&text),
-            window_in_lm_studio(&text, model),
-        ];
+            WindowQuestion::ModelsList,
+            WindowQuestion::OllamaRunning,
+            WindowQuestion::OllamaShow,
+            WindowQuestion::LlamaProps,
+            WindowQuestion::LmStudio,
+        ]
+        .map(|question| question.read(&text, model));
         assert!(windows.into_iter().flatten().all(|window| (256..=100_000_000).contains(&window.tokens)));
     }
 }
@@ -54,7 +53,7 @@ fn check(trouble: &ProviderError) {
 pub fn cache_marks(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(message) = decode_message_text(text.to_owned()) else { return };
-    let bare = without_marks(message.json()).into_owned();
+    let bare = CacheMarks::removed_from(message.json()).into_owned();
     assert!(serde_json::from_str::<IgnoredAny>(&bare).is_ok(), "{bare}");
     for layout in [MarkLayout::Anthropic, MarkLayout::ChatParts] {
         let marks = CacheMarks { layout, ttl: CacheTtl::OneHour };
@@ -66,16 +65,16 @@ pub fn cache_marks(data: &[u8]) {
             has_automatic_mark: false,
             messages: &messages,
         };
-        let own = count_marks(message.json());
+        let own = CacheMarks::count_in(message.json());
         let marked = marks.place(&unmarked);
         assert!(
             own > MOST_MARKS
-                || marked.messages.iter().map(|json| count_marks(json)).sum::<usize>() <= MOST_MARKS
+                || marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum::<usize>() <= MOST_MARKS
         );
         for json in &marked.messages {
             assert!(serde_json::from_str::<IgnoredAny>(json).is_ok(), "{json}");
             if own == 0 {
-                assert_eq!(without_marks(json), without_marks(&block_form(layout, &message)));
+                assert_eq!(CacheMarks::removed_from(json), CacheMarks::removed_from(&CacheMarks::block_form(layout, &message)));
             }
         }
     }

@@ -4,8 +4,7 @@ use serde::de::IgnoredAny;
 use throughline_transcript::{WireFormat, Message};
 use throughline_wire::{
     Answer, AnswerStream, CapMember, Delta, ErrorBody, Interrupted, Interruption, Request, SseFrame,
-    SseReader, StreamDecoder, Streaming, decode_response,
-};
+    SseReader, StreamDecoder, Streaming};
 
 /// What one event of a fuzzed stream may weigh.
 const MAX_EVENT_BYTES: usize = 4_096;
@@ -122,7 +121,7 @@ pub fn answer(data: &[u8]) {
     let error = ErrorBody::of_failed_response(data);
     assert!(!error.to_string().is_empty());
     for wire_format in WireFormat::ALL {
-        match decode_response(wire_format, data) {
+        match Answer::decode(wire_format, data) {
             Ok(answer) => check(&answer),
             Err(error) => assert!(!error.to_string().is_empty()),
         }

@@ -9,8 +9,7 @@ use throughline_testkit::{
 };
 use throughline_transcript::WireFormat;
 use throughline_wire::{
-    AnswerDraft, AnswerPart, Seal, StreamShape, ToolCall, WireEvent, write_response, write_stream,
-};
+    AnswerDraft, AnswerPart, Seal, StreamShape, ToolCall, WireEvent};
 
 /// How many altered inputs each target gets.
 const ALTERATIONS: usize = 2_000;
@@ -142,9 +141,9 @@ fn answer() {
             AnswerPart::ToolCall(call),
         ];
         let draft = AnswerDraft::of_parts(parts);
-        inputs.push(write_response(wire_format, &draft).into_bytes());
+        inputs.push(draft.to_response(wire_format).into_bytes());
         let shape = StreamShape { chunk_chars: 3, ..StreamShape::default() };
-        let events = write_stream(wire_format, &draft, &shape);
+        let events = draft.to_stream(wire_format, &shape);
         inputs.push(events.iter().flat_map(WireEvent::to_bytes).collect());
     }
     run(throughline_fuzz::answer, &inputs);

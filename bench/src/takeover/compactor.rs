@@ -23,7 +23,7 @@ use throughline_redact::Redactor;
 use throughline_store::{Holder, Millis, SessionId};
 use throughline_tokens::{Catalogue, ContentProfile, LimitPolicy, Limits, TextProfile, TokenModel};
 use throughline_transcript::{DecodeOptions, Groups, Message, Transcript, WireFormat, decode};
-use throughline_wire::{AnswerDraft, decode_response, write_response};
+use throughline_wire::{Answer, AnswerDraft};
 use tokio_util::sync::CancellationToken;
 
 use super::log::Spoken;
@@ -208,8 +208,8 @@ impl Upstream for Played {
     ) -> UpstreamFuture<'a> {
         let is_first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
         let draft = AnswerDraft { id: "played".to_owned(), ..AnswerDraft::text(self.words.clone()) };
-        let json = write_response(WireFormat::Chat, &draft);
-        let answer = decode_response(WireFormat::Chat, json.as_bytes()).ok().filter(|_| is_first);
+        let json = draft.to_response(WireFormat::Chat);
+        let answer = Answer::decode(WireFormat::Chat, json.as_bytes()).ok().filter(|_| is_first);
         let received = answer.map(|answer| UpstreamAnswer { answer, first_content: None });
         let refused = || Box::new(UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Overload)));
         Box::pin(std::future::ready(received.ok_or_else(refused)))

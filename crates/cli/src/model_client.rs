@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 
 use throughline_provider::{
     Client, ClientOptions, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel, ProviderError,
-    RetryLimits, TimeLimits, advice_on_list,
+    RetryLimits, TimeLimits,
 };
 use throughline_tokens::Catalogue;
 
@@ -101,7 +101,7 @@ pub(crate) fn refused(trouble: &ProviderError, endpoint: &Endpoint, model: &str)
 /// What is wrong with an endpoint, and what mends it.
 pub(crate) fn endpoint_problem(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> String {
     let bare = ProviderError { words: String::new(), ..trouble.clone() };
-    match advice_on_list(trouble, endpoint, model) {
+    match trouble.advice_on_list(endpoint, model) {
         Some(advice) => format!("{bare}: {advice}"),
         None => format!("{bare}, by {}", endpoint.base.as_str()),
     }

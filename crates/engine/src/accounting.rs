@@ -3,7 +3,7 @@
 //!
 //! Not for: writing the record.
 
-use throughline_provider::reports_cache;
+use throughline_provider::CacheOutcome;
 use throughline_store::{Millis, NewCall, UsageKind};
 use throughline_tokens::{Cost, Usage, UsageReading};
 use throughline_wire::Answer;
@@ -24,7 +24,7 @@ impl CallUsage {
     /// What an answer reports; what was estimated where it says nothing.
     pub(crate) fn of(answer: &Answer, estimated: impl FnOnce() -> Usage) -> Self {
         if let Some(Ok(reading)) = answer.usage() {
-            let tells_of_cache = answer.usage_json.as_deref().is_some_and(reports_cache);
+            let tells_of_cache = answer.usage_json.as_deref().is_some_and(CacheOutcome::is_reported_in);
             return Self { reading, kind: UsageKind::Measured, tells_of_cache };
         }
         Self::estimated(estimated())

@@ -6,7 +6,7 @@ use hyper::{Response, StatusCode};
 use throughline_engine::{RecoveryFailure, SessionError};
 use throughline_provider::ProviderErrorKind;
 use throughline_transcript::WireFormat;
-use throughline_wire::{ErrorBody, write_error};
+use throughline_wire::ErrorBody;
 
 use crate::http::response_body::ResponseBody;
 
@@ -108,7 +108,7 @@ impl GatewayError {
 
     /// The error as a response of a wire.
     pub(crate) fn respond(&self, wire: WireFormat) -> Response<ResponseBody> {
-        let json = write_error(wire, &self.error_body());
+        let json = self.error_body().to_json(wire);
         let mut response = Response::new(ResponseBody::whole(Bytes::from(json)));
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

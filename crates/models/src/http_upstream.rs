@@ -7,7 +7,7 @@ use throughline_engine::{
 };
 use throughline_provider::{
     CallEnd, CallError, Client, Endpoint, OutgoingCall, ProviderError, Reply, RetryLimits, ServerSlots,
-    TimeLimits, advice,
+    TimeLimits,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -91,6 +91,6 @@ impl Upstream for HttpUpstream {
     }
 
     fn advice(&self, trouble: &ProviderError, model: &str) -> Option<String> {
-        advice(trouble, &self.endpoint, model)
+        trouble.advice(&self.endpoint, model)
     }
 }

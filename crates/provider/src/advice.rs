@@ -9,16 +9,18 @@ use crate::provider_error::{
     ConnectStage, ImageComplaint, KeyForm, ProviderError, ProviderErrorKind, WrongWireSign,
 };
 
-/// What to do about a call that failed; `None` where nothing but waiting helps, or nothing is known to.
-#[must_use]
-pub fn advice(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> Option<String> {
-    advice_at(trouble, endpoint, model, &endpoint.base.of_wire(endpoint.wire))
-}
+impl ProviderError {
+    /// What to do about a call that failed; `None` where nothing but waiting helps, or nothing is known to.
+    #[must_use]
+    pub fn advice(&self, endpoint: &Endpoint, model: &str) -> Option<String> {
+        advice_at(self, endpoint, model, &endpoint.base.of_wire(endpoint.wire))
+    }
 
-/// The same about a list of models that could not be had.
-#[must_use]
-pub fn advice_on_list(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> Option<String> {
-    advice_at(trouble, endpoint, model, &endpoint.models_url())
+    /// The same about a list of models that could not be had.
+    #[must_use]
+    pub fn advice_on_list(&self, endpoint: &Endpoint, model: &str) -> Option<String> {
+        advice_at(self, endpoint, model, &endpoint.models_url())
+    }
 }
 
 /// What to do where `asked` is the address that was asked.

@@ -1,7 +1,5 @@
 //! Advice names what mends it.
 
-use super::{advice, advice_on_list};
-use crate::classify::classify;
 use crate::endpoint::{Endpoint, EndpointSettings};
 use crate::failure::Failure;
 use crate::provider_error::{ConnectStage, ImageComplaint, ProviderError, ProviderErrorKind, WrongWireSign};
@@ -29,7 +27,7 @@ fn each_kind_that_a_person_can_mend() {
     let keyed = endpoint("anthropic", "", "own-key", "");
     let local = endpoint("ollama", "", "", "");
     let say = |kind: &ProviderErrorKind, endpoint: &Endpoint| {
-        advice(&ProviderError::of(kind.clone()), endpoint, "m-1").unwrap()
+        ProviderError::of(kind.clone()).advice(endpoint, "m-1").unwrap()
     };
     assert_eq!(
         say(&ProviderErrorKind::Auth, &remote),
@@ -72,8 +70,8 @@ fn each_kind_that_a_person_can_mend() {
     assert_eq!(say(&cap(None), &remote), "lower `model.max_tokens`");
     let blind = ProviderErrorKind::ImageRefused { complaint: ImageComplaint::NotSupported };
     assert!(say(&blind, &remote).contains("pictures"));
-    assert_eq!(advice(&ProviderError::of(ProviderErrorKind::Overload), &remote, "m-1"), None);
-    assert_eq!(advice(&ProviderError::of(ProviderErrorKind::Unknown), &remote, "m-1"), None);
+    assert_eq!(ProviderError::of(ProviderErrorKind::Overload).advice(&remote, "m-1"), None);
+    assert_eq!(ProviderError::of(ProviderErrorKind::Unknown).advice(&remote, "m-1"), None);
 }
 
 #[test]
@@ -92,11 +90,11 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
         let endpoint = Endpoint::resolve(&settings(wire), |_| None).unwrap();
         let body = serde_json::json!({ "error": { "message": words } }).to_string();
         let refusal = Failure::Answer { status: 401, headers: &[], body: body.as_bytes() };
-        let mut trouble = classify(refusal, AskedFor::default());
+        let mut trouble = ProviderError::classify(refusal, AskedFor::default());
         assert_eq!(trouble.kind, ProviderErrorKind::Auth);
         // As after masking: what was understood before stays.
         trouble.words.clear();
-        advice(&trouble, &endpoint, "m-1").unwrap()
+        trouble.advice(&endpoint, "m-1").unwrap()
     };
     assert!(say(WireFormat::Chat, "invalid x-api-key").contains("set `model.wire` to `anthropic`"));
     let bearer = "You didn't provide an API key in an Authorization header using Bearer auth";
@@ -112,6 +110,6 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
 fn about_a_list_the_address_of_the_list_is_named() {
     let gone = ProviderError::of(ProviderErrorKind::WrongWire { sign: WrongWireSign::NoSuchPath });
     let local = endpoint("ollama", "", "", "");
-    let said = advice_on_list(&gone, &local, "m-1").unwrap();
+    let said = gone.advice_on_list(&local, "m-1").unwrap();
     assert!(said.contains("http://127.0.0.1:11434/v1/models does not exist"), "{said}");
 }

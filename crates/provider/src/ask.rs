@@ -8,7 +8,6 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::classify::classify;
 use crate::client::Client;
 use crate::endpoint::{Endpoint, EndpointKind};
 use crate::failure::{Failure, TransportFault};
@@ -17,11 +16,8 @@ use crate::provider_error::{ProviderError, ProviderErrorKind, WrongWireSign};
 use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::transport::{Stage, fault_of};
-use crate::window::{EndpointWindow, WindowRoom};
-use crate::window_answers::{
-    slots_in_llama_props, window_in_llama_props, window_in_lm_studio, window_in_models_list,
-    window_in_ollama_running, window_in_ollama_show,
-};
+use crate::window::{EndpointWindow, WindowQuestion, WindowRoom};
+use crate::window_answers::slots_in_llama_props;
 
 const LOCAL_LIMIT: Duration = Duration::from_secs(3);
 const REMOTE_LIMIT: Duration = Duration::from_secs(10);
@@ -76,7 +72,7 @@ impl Client {
         let listed = list.iter().filter_map(|entry| {
             let id = ["id", "name", "model"].iter().find_map(|name| entry.get(*name)?.as_str())?;
             let id = id.strip_prefix("models/").unwrap_or(id).to_owned();
-            let window = window_in_models_list(&body_of(entry), &id);
+            let window = WindowQuestion::ModelsList.read(&body_of(entry), &id);
             Some(ListedModel { id, window })
         });
         Ok(listed.collect())
@@ -102,18 +98,19 @@ impl Client {
             EndpointQuery::LmStudio => get("/api/v0/models"),
         };
         let body = self.fetch(endpoint, request).await.ok()?;
-        match question {
-            EndpointQuery::Models | EndpointQuery::OneModel => window_in_models_list(&body, model),
-            EndpointQuery::OllamaRunning => window_in_ollama_running(&body, model),
-            EndpointQuery::OllamaShow => window_in_ollama_show(&body),
+        let question = match question {
+            EndpointQuery::Models | EndpointQuery::OneModel => WindowQuestion::ModelsList,
+            EndpointQuery::OllamaRunning => WindowQuestion::OllamaRunning,
+            EndpointQuery::OllamaShow => WindowQuestion::OllamaShow,
             EndpointQuery::LlamaProps => {
                 if let Some(slots) = slots_in_llama_props(&body) {
                     self.slots().learn(endpoint, slots);
                 }
-                window_in_llama_props(&body)
+                WindowQuestion::LlamaProps
             }
-            EndpointQuery::LmStudio => window_in_lm_studio(&body, model),
-        }
+            EndpointQuery::LmStudio => WindowQuestion::LmStudio,
+        };
+        question.read(&body, model)
     }
 
     /// Fetches a small document.
@@ -122,7 +119,8 @@ impl Client {
         endpoint: &Endpoint,
         request: reqwest::RequestBuilder,
     ) -> Result<String, Box<ProviderError>> {
-        let transport = |fault| Box::new(classify(Failure::Transport(fault), AskedFor::default()));
+        let transport =
+            |fault| Box::new(ProviderError::classify(Failure::Transport(fault), AskedFor::default()));
         let mut headers = HeaderMap::new();
         if put_endpoint_headers(endpoint, endpoint.wire, &mut headers).is_err() {
             return Err(Box::new(ProviderError::of(ProviderErrorKind::Unknown)));
@@ -149,8 +147,10 @@ impl Client {
             Ok(Ok(answer)) => answer,
         };
         if !(200..300).contains(&status) {
-            let mut trouble =
-                classify(Failure::Answer { status, headers: &[], body: &body }, AskedFor::default());
+            let mut trouble = ProviderError::classify(
+                Failure::Answer { status, headers: &[], body: &body },
+                AskedFor::default(),
+            );
             SentSecrets::of(endpoint, &[], None).scrub_trouble(&mut trouble);
             return Err(Box::new(trouble));
         }

@@ -96,7 +96,7 @@ impl CacheMarks {
         let (on_messages, intermediate) = self.rolling(request.messages, MOST_MARKS - taken);
         let messages = request.messages.iter().enumerate().map(|(index, message)| {
             let is_marked = on_messages.contains(&index) || (has_lead && index == 0);
-            if is_marked { self.marked(message) } else { block_form(self.layout, message) }
+            if is_marked { self.marked(message) } else { CacheMarks::block_form(self.layout, message) }
         });
         let messages = messages.collect();
         let marks = PlacedMarks { on_system: on_system || has_lead, on_messages, intermediate, of_client: 0 };
@@ -267,17 +267,19 @@ struct MarkedSystem<'a> {
     is_marked: bool,
 }
 
-/// A message in the form in which it is always sent where marks are placed: a text as a list of one block.
-#[must_use]
-pub fn block_form(layout: MarkLayout, message: &Message) -> Cow<'_, str> {
-    let is_text = message.content_span().is_some_and(|content| {
-        let value = message.raw(content);
-        value.starts_with('"') && !is_blank(value)
-    });
-    if is_text && takes_blocks(layout, message.role()) {
-        text_as_blocks(message, None)
-    } else {
-        Cow::Borrowed(message.json())
+impl CacheMarks {
+    /// A message in the form in which it is always sent where marks are placed: a text as a list of one block.
+    #[must_use]
+    pub fn block_form(layout: MarkLayout, message: &Message) -> Cow<'_, str> {
+        let is_text = message.content_span().is_some_and(|content| {
+            let value = message.raw(content);
+            value.starts_with('"') && !is_blank(value)
+        });
+        if is_text && takes_blocks(layout, message.role()) {
+            text_as_blocks(message, None)
+        } else {
+            Cow::Borrowed(message.json())
+        }
     }
 }
 
@@ -351,23 +353,25 @@ fn blocks_after(messages: &[Message], at: usize) -> usize {
     messages.iter().skip(at + 1).map(|message| message.parts().len()).sum()
 }
 
-/// A message, system prompt or list of tools without any marks; every other byte stays.
-#[must_use]
-pub fn without_marks(json: &str) -> Cow<'_, str> {
-    if !mentions_marks(json) {
-        return Cow::Borrowed(json);
+impl CacheMarks {
+    /// A message, system prompt or list of tools without any marks; every other byte stays.
+    #[must_use]
+    pub fn removed_from(json: &str) -> Cow<'_, str> {
+        if !mentions_marks(json) {
+            return Cow::Borrowed(json);
+        }
+        without_member(json, MEMBER, marked_objects(RawJson(json)))
     }
-    without_member(json, MEMBER, marked_objects(RawJson(json)))
-}
 
-/// How many marks a message, system prompt or list of tools carries.
-#[must_use]
-pub fn count_marks(json: &str) -> usize {
-    if !mentions_marks(json) {
-        return 0;
+    /// How many marks a message, system prompt or list of tools carries.
+    #[must_use]
+    pub fn count_in(json: &str) -> usize {
+        if !mentions_marks(json) {
+            return 0;
+        }
+        let marks = marked_objects(RawJson(json)).into_iter().filter_map(|object| object.get(MEMBER));
+        marks.filter(|mark| mark.0 != "null").count()
     }
-    let marks = marked_objects(RawJson(json)).into_iter().filter_map(|object| object.get(MEMBER));
-    marks.filter(|mark| mark.0 != "null").count()
 }
 
 fn mentions_marks(json: &str) -> bool {
@@ -395,8 +399,9 @@ fn marked_objects(value: RawJson<'_>) -> Vec<RawJson<'_>> {
 }
 
 fn count_client_marks(request: &Unmarked<'_>) -> usize {
-    let apart = [request.system, request.tools].into_iter().flatten().map(|json| count_marks(json.0));
-    let within = request.messages.iter().map(|message| count_marks(message.json()));
+    let apart =
+        [request.system, request.tools].into_iter().flatten().map(|json| CacheMarks::count_in(json.0));
+    let within = request.messages.iter().map(|message| CacheMarks::count_in(message.json()));
     apart.chain(within).sum::<usize>() + usize::from(request.has_automatic_mark)
 }
 
@@ -408,18 +413,21 @@ fn keep_client_marks<'a>(request: &Unmarked<'a>, of_client: usize) -> Marked<'a>
         .messages
         .iter()
         .map(|message| {
-            let here = if surplus > 0 { count_marks(message.json()) } else { 0 };
+            let here = if surplus > 0 { CacheMarks::count_in(message.json()) } else { 0 };
             if here == 0 {
                 return Cow::Borrowed(message.json());
             }
             surplus = surplus.saturating_sub(here);
-            without_marks(message.json())
+            CacheMarks::removed_from(message.json())
         })
         .collect();
-    let kept =
-        [request.system, request.tools].into_iter().flatten().map(|json| count_marks(json.0)).sum::<usize>()
-            + messages.iter().map(|message| count_marks(message)).sum::<usize>()
-            + usize::from(request.has_automatic_mark);
+    let kept = [request.system, request.tools]
+        .into_iter()
+        .flatten()
+        .map(|json| CacheMarks::count_in(json.0))
+        .sum::<usize>()
+        + messages.iter().map(|message| CacheMarks::count_in(message)).sum::<usize>()
+        + usize::from(request.has_automatic_mark);
     let marks = PlacedMarks { of_client: kept, ..PlacedMarks::default() };
     Marked { system: request.system.map(|system| Cow::Borrowed(system.0)), messages, marks }
 }

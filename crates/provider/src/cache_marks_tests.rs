@@ -8,7 +8,7 @@ use throughline_testkit::{conversation, from_picture};
 use throughline_transcript::{Message, RawJson, WireFormat, decode_message_text};
 use throughline_wire::Request;
 
-use super::{CacheMarks, Marked, Unmarked, block_form, count_marks, without_marks};
+use super::{CacheMarks, Marked, Unmarked};
 use crate::cache_policy::{CacheTtl, MarkLayout};
 
 const ANTHROPIC: CacheMarks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::FiveMinutes };
@@ -24,7 +24,7 @@ fn messages(json: &[&str]) -> Vec<Message> {
 
 /// One letter a message: `M` marked, `b` a list of blocks, `-` as it came.
 fn drawn(marked: &Marked<'_>) -> String {
-    let drawn = marked.messages.iter().map(|json| match count_marks(json) {
+    let drawn = marked.messages.iter().map(|json| match CacheMarks::count_in(json) {
         0 if serde_json::from_str::<Value>(json).unwrap()["content"].is_array() => 'b',
         0 => '-',
         1 => 'M',
@@ -171,8 +171,8 @@ fn notes_stand_behind_the_mark() {
     let expected = r#"[{"type":"text","text":"rules","cache_control":{"type":"ephemeral"}},{"type":"text","text":"note"}]"#;
     assert_eq!(marked.system.as_deref(), Some(expected));
     let plain = ANTHROPIC.place(&Unmarked { system: Some(RawJson(r#""rules""#)), ..list(&one) });
-    let before = without_marks(plain.system.as_deref().unwrap()).into_owned();
-    let after = without_marks(expected);
+    let before = CacheMarks::removed_from(plain.system.as_deref().unwrap()).into_owned();
+    let after = CacheMarks::removed_from(expected);
     assert!(after.starts_with(before.trim_end_matches(']')), "{before} begins {after}");
     assert_eq!(ANTHROPIC.system_blocks("rules"), plain.system.unwrap());
     for empty in [r#""""#, "[]", "null", r#"[{"type":"text","text":""}]"#] {
@@ -213,8 +213,11 @@ fn marks_of_a_client_stay_and_get_no_company() {
 fn space_around_a_message_changes_nothing() {
     let spaced = messages(&["\r\n {\"role\":\"user\",\"content\":\"hi\"} "]);
     let marked = ANTHROPIC.place(&list(&spaced));
-    assert_eq!(count_marks(&marked.messages[0]), 1);
-    assert_eq!(without_marks(&marked.messages[0]), block_form(MarkLayout::Anthropic, &spaced[0]));
+    assert_eq!(CacheMarks::count_in(&marked.messages[0]), 1);
+    assert_eq!(
+        CacheMarks::removed_from(&marked.messages[0]),
+        CacheMarks::block_form(MarkLayout::Anthropic, &spaced[0])
+    );
     let system = Unmarked { system: Some(RawJson(" \"rules\" ")), ..list(&[]) };
     assert!(ANTHROPIC.place(&system).marks.on_system);
 }
@@ -294,14 +297,15 @@ fn check_growth(marks: CacheMarks, all: &[Message]) -> Result<(), TestCaseError>
     for length in 0..=all.len() {
         let part = &all[..length];
         let marked = marks.place(&Unmarked { system: Some(RawJson(r#""rules""#)), ..list(part) });
-        let total: usize = marked.messages.iter().map(|json| count_marks(json)).sum();
+        let total: usize = marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum();
         prop_assert!(total < super::MOST_MARKS, "the system prompt has the fourth");
         prop_assert_eq!(total, marked.marks.on_messages.len());
-        let now: Vec<String> = marked.messages.iter().map(|json| without_marks(json).into_owned()).collect();
+        let now: Vec<String> =
+            marked.messages.iter().map(|json| CacheMarks::removed_from(json).into_owned()).collect();
         prop_assert_eq!(&now[..before.len()], &before[..], "what was sent stays sent");
         for ((sent, message), stripped) in marked.messages.iter().zip(part).zip(&now) {
             prop_assert!(says_the_same(sent, message), "{} against {}", sent, message.json());
-            prop_assert_eq!(stripped, &block_form(marks.layout, message));
+            prop_assert_eq!(stripped, &CacheMarks::block_form(marks.layout, message));
         }
         before = now;
     }
@@ -310,7 +314,9 @@ fn check_growth(marks: CacheMarks, all: &[Message]) -> Result<(), TestCaseError>
 
 /// Generated clients place marks of their own now and then.
 fn unmarked(json: &[String]) -> Vec<Message> {
-    json.iter().map(|json| decode_message_text(without_marks(json).into_owned()).unwrap()).collect()
+    json.iter()
+        .map(|json| decode_message_text(CacheMarks::removed_from(json).into_owned()).unwrap())
+        .collect()
 }
 
 proptest! {
@@ -319,9 +325,9 @@ proptest! {
     #[test]
     fn what_a_client_marked_is_sent_as_it_came(list_of in conversation(WireFormat::Anthropic)) {
         let all = list_of.messages();
-        let own: usize = list_of.json.iter().map(|json| count_marks(json)).sum();
+        let own: usize = list_of.json.iter().map(|json| CacheMarks::count_in(json)).sum();
         let marked = ANTHROPIC.place(&list(&all));
-        let sent: usize = marked.messages.iter().map(|json| count_marks(json)).sum();
+        let sent: usize = marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum();
         prop_assert!(sent <= super::MOST_MARKS);
         if (1..=super::MOST_MARKS).contains(&own) {
             prop_assert!(marked.messages.iter().zip(&all).all(|(sent, message)| sent == message.json()));

@@ -84,46 +84,48 @@ pub enum CacheOutcome {
     Unexplained,
 }
 
-/// Compares a call with the one before it. `usage` is `None` where the provider did not report on its cache.
-#[must_use]
-pub fn cache_outcome(
-    before: Option<&SentPrompt>,
-    now: &SentPrompt,
-    usage: Option<&Usage>,
-    rules: CacheRules,
-) -> CacheOutcome {
-    let Some(usage) = usage else { return CacheOutcome::NotReported };
-    let prompt = now.prompt_tokens.unwrap_or_else(|| usage.prompt());
-    let below = rules.minimum_tokens.filter(|minimum| usage.cache_read == 0 && prompt < *minimum);
-    if let Some(minimum_tokens) = below {
-        return CacheOutcome::BelowMinimum { prompt_tokens: prompt, minimum_tokens };
+impl CacheOutcome {
+    /// Compares a call with the one before it. `usage` is `None` where the provider did not report on its cache.
+    #[must_use]
+    pub fn of_call(
+        before: Option<&SentPrompt>,
+        now: &SentPrompt,
+        usage: Option<&Usage>,
+        rules: CacheRules,
+    ) -> CacheOutcome {
+        let Some(usage) = usage else { return CacheOutcome::NotReported };
+        let prompt = now.prompt_tokens.unwrap_or_else(|| usage.prompt());
+        let below = rules.minimum_tokens.filter(|minimum| usage.cache_read == 0 && prompt < *minimum);
+        if let Some(minimum_tokens) = below {
+            return CacheOutcome::BelowMinimum { prompt_tokens: prompt, minimum_tokens };
+        }
+        let Some(before) = before else {
+            // Another conversation may have left the same beginning there.
+            return if usage.cache_read > 0 { CacheOutcome::Hit } else { CacheOutcome::FirstCall };
+        };
+        if !before.is_cached && usage.cache_read == 0 {
+            return CacheOutcome::NotMarked;
+        }
+        let readable = before.prompt_tokens.unwrap_or(prompt).min(prompt);
+        let change = first_change(&before.fingerprint, &now.fingerprint);
+        // Where nothing changed, half tells a hit from a beginning that was left over; where something did, only a change
+        // that hardly cost anything is none.
+        let (parts, of) = if change.is_some() { (9, 10) } else { (1, 2) };
+        if usage.cache_read > 0 && usage.cache_read.saturating_mul(of) >= readable.saturating_mul(parts) {
+            return CacheOutcome::Hit;
+        }
+        if let Some(change) = change {
+            return change;
+        }
+        // What was too small to be kept cannot be read.
+        let small = rules.minimum_tokens.zip(before.prompt_tokens).filter(|(minimum, sent)| sent < minimum);
+        if let Some((minimum_tokens, prompt_tokens)) = small {
+            return CacheOutcome::BelowMinimum { prompt_tokens, minimum_tokens };
+        }
+        let idle_ms = now.sent_at_ms.saturating_sub(before.sent_at_ms).max(0).unsigned_abs();
+        let expired = rules.lifetime.is_some_and(|lifetime| Duration::from_millis(idle_ms) > lifetime);
+        if expired { CacheOutcome::Expired { idle_secs: idle_ms / 1_000 } } else { CacheOutcome::Unexplained }
     }
-    let Some(before) = before else {
-        // Another conversation may have left the same beginning there.
-        return if usage.cache_read > 0 { CacheOutcome::Hit } else { CacheOutcome::FirstCall };
-    };
-    if !before.is_cached && usage.cache_read == 0 {
-        return CacheOutcome::NotMarked;
-    }
-    let readable = before.prompt_tokens.unwrap_or(prompt).min(prompt);
-    let change = first_change(&before.fingerprint, &now.fingerprint);
-    // Where nothing changed, half tells a hit from a beginning that was left over; where something did, only a change
-    // that hardly cost anything is none.
-    let (parts, of) = if change.is_some() { (9, 10) } else { (1, 2) };
-    if usage.cache_read > 0 && usage.cache_read.saturating_mul(of) >= readable.saturating_mul(parts) {
-        return CacheOutcome::Hit;
-    }
-    if let Some(change) = change {
-        return change;
-    }
-    // What was too small to be kept cannot be read.
-    let small = rules.minimum_tokens.zip(before.prompt_tokens).filter(|(minimum, sent)| sent < minimum);
-    if let Some((minimum_tokens, prompt_tokens)) = small {
-        return CacheOutcome::BelowMinimum { prompt_tokens, minimum_tokens };
-    }
-    let idle_ms = now.sent_at_ms.saturating_sub(before.sent_at_ms).max(0).unsigned_abs();
-    let expired = rules.lifetime.is_some_and(|lifetime| Duration::from_millis(idle_ms) > lifetime);
-    if expired { CacheOutcome::Expired { idle_secs: idle_ms / 1_000 } } else { CacheOutcome::Unexplained }
 }
 
 /// The first difference, in the order in which providers cache.
@@ -172,18 +174,20 @@ impl fmt::Display for CacheOutcome {
     }
 }
 
-/// Whether a report of usage says anything about a cache.
-#[must_use]
-pub fn reports_cache(usage_json: &str) -> bool {
-    const NAMES: [&str; 6] = [
-        "\"cached_tokens\"",
-        "\"cache_read_input_tokens\"",
-        "\"cache_creation_input_tokens\"",
-        "\"cached_input_tokens\"",
-        "\"prompt_cache_hit_tokens\"",
-        "\"cache_write_tokens\"",
-    ];
-    NAMES.iter().any(|name| usage_json.contains(name))
+impl CacheOutcome {
+    /// Whether a report of usage says anything about a cache.
+    #[must_use]
+    pub fn is_reported_in(usage_json: &str) -> bool {
+        const NAMES: [&str; 6] = [
+            "\"cached_tokens\"",
+            "\"cache_read_input_tokens\"",
+            "\"cache_creation_input_tokens\"",
+            "\"cached_input_tokens\"",
+            "\"prompt_cache_hit_tokens\"",
+            "\"cache_write_tokens\"",
+        ];
+        NAMES.iter().any(|name| usage_json.contains(name))
+    }
 }
 
 #[cfg(test)]

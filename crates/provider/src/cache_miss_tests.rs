@@ -6,7 +6,7 @@ use throughline_tokens::Usage;
 use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
-use super::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
+use super::{CacheOutcome, CacheRules, SentPrompt};
 use crate::cache_marks::{CacheMarks, Unmarked};
 use crate::cache_policy::{CacheTtl, MarkLayout};
 use crate::fingerprint::{Fingerprint, PieceHash};
@@ -36,14 +36,14 @@ fn usage(input: u64, cache_read: u64, cache_write: u64) -> Usage {
 fn after(change: impl Fn(&str) -> String) -> CacheOutcome {
     let before = sent(WireFormat::Anthropic, BODY, 0, 10_000);
     let now = sent(WireFormat::Anthropic, &change(BODY), 60, 10_100);
-    cache_outcome(Some(&before), &now, Some(&usage(100, 0, 10_000)), RULES)
+    CacheOutcome::of_call(Some(&before), &now, Some(&usage(100, 0, 10_000)), RULES)
 }
 
 #[test]
 fn what_follows_a_prompt_that_was_too_small_had_nothing_to_read() {
     let (before, now) =
         (sent(WireFormat::Anthropic, BODY, 0, 900), sent(WireFormat::Anthropic, BODY, 9, 1_100));
-    let outcome = cache_outcome(Some(&before), &now, Some(&usage(0, 0, 1_100)), RULES);
+    let outcome = CacheOutcome::of_call(Some(&before), &now, Some(&usage(0, 0, 1_100)), RULES);
     assert_eq!(outcome, CacheOutcome::BelowMinimum { prompt_tokens: 900, minimum_tokens: 1_024 });
 }
 
@@ -80,7 +80,7 @@ fn a_system_prompt_among_the_messages() {
     let before = sent(WireFormat::Chat, body, 0, 10_000);
     let now = sent(WireFormat::Chat, &body.replace("rules", "x"), 1, 10_000);
     assert_eq!(
-        cache_outcome(Some(&before), &now, Some(&usage(10_000, 0, 0)), RULES),
+        CacheOutcome::of_call(Some(&before), &now, Some(&usage(10_000, 0, 0)), RULES),
         CacheOutcome::SystemChanged
     );
 }
@@ -91,23 +91,26 @@ fn time_size_and_silence() {
     let late = sent(WireFormat::Anthropic, BODY, 301, 10_100);
     let miss = usage(100, 0, 10_000);
     assert_eq!(
-        cache_outcome(Some(&before), &late, Some(&miss), RULES),
+        CacheOutcome::of_call(Some(&before), &late, Some(&miss), RULES),
         CacheOutcome::Expired { idle_secs: 301 }
     );
     let in_time = sent(WireFormat::Anthropic, BODY, 300, 10_100);
-    assert_eq!(cache_outcome(Some(&before), &in_time, Some(&miss), RULES), CacheOutcome::Unexplained);
+    assert_eq!(CacheOutcome::of_call(Some(&before), &in_time, Some(&miss), RULES), CacheOutcome::Unexplained);
     let unbounded = CacheRules { lifetime: None, ..RULES };
-    assert_eq!(cache_outcome(Some(&before), &late, Some(&miss), unbounded), CacheOutcome::Unexplained);
+    assert_eq!(
+        CacheOutcome::of_call(Some(&before), &late, Some(&miss), unbounded),
+        CacheOutcome::Unexplained
+    );
     let small = sent(WireFormat::Anthropic, BODY, 10, 1_000);
     assert_eq!(
-        cache_outcome(Some(&before), &small, Some(&usage(1_000, 0, 0)), RULES),
+        CacheOutcome::of_call(Some(&before), &small, Some(&usage(1_000, 0, 0)), RULES),
         CacheOutcome::BelowMinimum { prompt_tokens: 1_000, minimum_tokens: 1_024 }
     );
-    assert_eq!(cache_outcome(None, &late, Some(&miss), RULES), CacheOutcome::FirstCall);
-    assert_eq!(cache_outcome(Some(&before), &late, None, RULES), CacheOutcome::NotReported);
+    assert_eq!(CacheOutcome::of_call(None, &late, Some(&miss), RULES), CacheOutcome::FirstCall);
+    assert_eq!(CacheOutcome::of_call(Some(&before), &late, None, RULES), CacheOutcome::NotReported);
     // A clock that went back is no reason.
     let earlier = sent(WireFormat::Anthropic, BODY, -500, 10_100);
-    assert_eq!(cache_outcome(Some(&before), &earlier, Some(&miss), RULES), CacheOutcome::Unexplained);
+    assert_eq!(CacheOutcome::of_call(Some(&before), &earlier, Some(&miss), RULES), CacheOutcome::Unexplained);
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn hits_and_what_only_looks_like_one() {
         r#"{"role":"user","content":"c"},{"role":"assistant","content":"d"}"#,
     );
     let now = sent(WireFormat::Anthropic, &grown, 60, 10_500);
-    let outcome = |usage: Usage| cache_outcome(Some(&before), &now, Some(&usage), RULES);
+    let outcome = |usage: Usage| CacheOutcome::of_call(Some(&before), &now, Some(&usage), RULES);
     assert_eq!(outcome(usage(500, 10_000, 0)), CacheOutcome::Hit);
     assert_eq!(outcome(usage(500, 9_984, 16)), CacheOutcome::Hit, "whole blocks of 128 tokens");
     assert_eq!(outcome(usage(0, 0, 10_500)), CacheOutcome::Unexplained, "a write is no hit");
@@ -126,13 +129,17 @@ fn hits_and_what_only_looks_like_one() {
     // Fewer messages than before, all of them known.
     let shorter = BODY.replace(r#",{"role":"user","content":"c"}"#, "");
     let shorter = sent(WireFormat::Anthropic, &shorter, 60, 9_000);
-    assert_eq!(cache_outcome(Some(&before), &shorter, Some(&usage(0, 9_000, 0)), RULES), CacheOutcome::Hit);
+    assert_eq!(
+        CacheOutcome::of_call(Some(&before), &shorter, Some(&usage(0, 9_000, 0)), RULES),
+        CacheOutcome::Hit
+    );
     let changed = sent(WireFormat::Anthropic, &BODY.replace(r#""c""#, r#""C""#), 60, 10_000);
-    let read =
-        |tokens| cache_outcome(Some(&before), &changed, Some(&usage(10_000 - tokens, tokens, 0)), RULES);
+    let read = |tokens| {
+        CacheOutcome::of_call(Some(&before), &changed, Some(&usage(10_000 - tokens, tokens, 0)), RULES)
+    };
     assert_eq!(read(6_000), CacheOutcome::MessagesChanged { item: 2 });
     assert_eq!(read(9_900), CacheOutcome::Hit, "the change cost next to nothing");
-    assert_eq!(cache_outcome(None, &now, Some(&usage(100, 5_000, 0)), RULES), CacheOutcome::Hit);
+    assert_eq!(CacheOutcome::of_call(None, &now, Some(&usage(100, 5_000, 0)), RULES), CacheOutcome::Hit);
 }
 
 #[test]
@@ -169,9 +176,11 @@ fn fingerprints_are_kept_as_text() {
 
 #[test]
 fn reports_that_speak_of_a_cache() {
-    assert!(reports_cache(r#"{"prompt_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}"#));
-    assert!(reports_cache(r#"{"input_tokens":1,"cache_read_input_tokens":0}"#));
-    assert!(!reports_cache(r#"{"prompt_tokens":1,"completion_tokens":2}"#));
+    assert!(CacheOutcome::is_reported_in(
+        r#"{"prompt_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}"#
+    ));
+    assert!(CacheOutcome::is_reported_in(r#"{"input_tokens":1,"cache_read_input_tokens":0}"#));
+    assert!(!CacheOutcome::is_reported_in(r#"{"prompt_tokens":1,"completion_tokens":2}"#));
 }
 
 #[test]

@@ -152,12 +152,14 @@ fn is_claude(model: &str) -> bool {
     name.split(['/', '.', ':', '@', '-', '_']).any(|word| word == "claude")
 }
 
-/// A key that is the same for every call of a conversation and says nothing about it. OpenAI routes calls with the same
-/// key to the same machine, whose cache knows the prefix.
-#[must_use]
-pub fn prompt_cache_key(conversation: &str) -> String {
-    let hash = ContentHash::of(conversation).to_string();
-    format!("throughline-{}", &hash[..32])
+impl CachePolicy {
+    /// A key that is the same for every call of a conversation and says nothing about it. OpenAI routes calls with the same
+    /// key to the same machine, whose cache knows the prefix.
+    #[must_use]
+    pub fn prompt_cache_key(conversation: &str) -> String {
+        let hash = ContentHash::of(conversation).to_string();
+        format!("throughline-{}", &hash[..32])
+    }
 }
 
 #[cfg(test)]

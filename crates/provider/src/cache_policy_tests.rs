@@ -2,7 +2,7 @@
 
 use throughline_transcript::WireFormat;
 
-use super::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
+use super::{CachePolicy, CacheSeller, CacheTtl, MarkLayout};
 
 fn line(seller: CacheSeller, wire_format: WireFormat, model: &str, ttl: &str) -> String {
     CachePolicy::of(seller, wire_format, model, CacheTtl::parse(ttl).unwrap()).to_string()
@@ -61,9 +61,9 @@ fn marks_go_only_where_they_are_taken() {
 
 #[test]
 fn keys_are_stable_short_and_say_nothing() {
-    let key = prompt_cache_key("session-1");
-    assert_eq!(key, prompt_cache_key("session-1"));
-    assert_ne!(key, prompt_cache_key("session-2"));
+    let key = CachePolicy::prompt_cache_key("session-1");
+    assert_eq!(key, CachePolicy::prompt_cache_key("session-1"));
+    assert_ne!(key, CachePolicy::prompt_cache_key("session-2"));
     assert!(key.len() <= 64 && !key.contains("session-1"));
 }
 

@@ -20,22 +20,24 @@ use crate::sizes::{AskedFor, StatedSizes, Verdict};
 /// As much of a provider's words as is kept.
 const MOST_WORDS_BYTES: usize = 600;
 
-/// Understands a failed call.
-#[must_use]
-pub fn classify(failure: Failure<'_>, asked: AskedFor) -> ProviderError {
-    match failure {
-        Failure::Transport(fault) => ProviderError::of(match fault {
-            TransportFault::Name => ProviderErrorKind::Unreachable { stage: ConnectStage::Name },
-            TransportFault::Connect => ProviderErrorKind::Unreachable { stage: ConnectStage::Connect },
-            TransportFault::Tls => ProviderErrorKind::Unreachable { stage: ConnectStage::Tls },
-            TransportFault::Closed => ProviderErrorKind::Unreachable { stage: ConnectStage::Closed },
-            TransportFault::FirstByteTimeout | TransportFault::Silence => ProviderErrorKind::Timeout,
-            TransportFault::Cut => ProviderErrorKind::Interrupted,
-            TransportFault::Garbled => ProviderErrorKind::WrongWire { sign: WrongWireSign::NotJson },
-        }),
-        Failure::Event { data } => ErrorCase::new(None, &[], data.as_bytes(), asked).trouble(),
-        Failure::Answer { status, headers, body } => {
-            ErrorCase::new(Some(status), headers, body, asked).trouble()
+impl ProviderError {
+    /// Understands a failed call.
+    #[must_use]
+    pub fn classify(failure: Failure<'_>, asked: AskedFor) -> ProviderError {
+        match failure {
+            Failure::Transport(fault) => ProviderError::of(match fault {
+                TransportFault::Name => ProviderErrorKind::Unreachable { stage: ConnectStage::Name },
+                TransportFault::Connect => ProviderErrorKind::Unreachable { stage: ConnectStage::Connect },
+                TransportFault::Tls => ProviderErrorKind::Unreachable { stage: ConnectStage::Tls },
+                TransportFault::Closed => ProviderErrorKind::Unreachable { stage: ConnectStage::Closed },
+                TransportFault::FirstByteTimeout | TransportFault::Silence => ProviderErrorKind::Timeout,
+                TransportFault::Cut => ProviderErrorKind::Interrupted,
+                TransportFault::Garbled => ProviderErrorKind::WrongWire { sign: WrongWireSign::NotJson },
+            }),
+            Failure::Event { data } => ErrorCase::new(None, &[], data.as_bytes(), asked).trouble(),
+            Failure::Answer { status, headers, body } => {
+                ErrorCase::new(Some(status), headers, body, asked).trouble()
+            }
         }
     }
 }

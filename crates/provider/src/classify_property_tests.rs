@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Failure, classify};
+use super::{Failure, ProviderError};
 use crate::provider_error::ProviderErrorKind;
 use crate::sizes::AskedFor;
 
@@ -72,7 +72,11 @@ fn fill(template: &str, values: &[(char, u64)], spelling: Spelling) -> String {
 
 fn kind_of(words: &str) -> ProviderErrorKind {
     let body = serde_json::json!({"error": {"message": words}}).to_string();
-    classify(Failure::Answer { status: 400, headers: &[], body: body.as_bytes() }, AskedFor::default()).kind
+    ProviderError::classify(
+        Failure::Answer { status: 400, headers: &[], body: body.as_bytes() },
+        AskedFor::default(),
+    )
+    .kind
 }
 
 proptest! {
@@ -114,7 +118,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(status in 100u16..=999, body in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = classify(Failure::Answer { status, headers: &[], body: &body }, AskedFor::default());
+        let _ = ProviderError::classify(Failure::Answer { status, headers: &[], body: &body }, AskedFor::default());
     }
 
     /// Sentences of the words errors are made of, in any order: whatever comes out, numbers in it were in the text.

@@ -1,11 +1,15 @@
 //! Errors about sizes: every wording met so far, with what it means. A wording that is read wrongly goes in here first.
 
-use super::{Failure, classify};
+use super::{Failure, ProviderError};
 use crate::provider_error::ProviderErrorKind;
 use crate::sizes::AskedFor;
 
 pub(super) fn kind(status: u16, body: &str) -> ProviderErrorKind {
-    classify(Failure::Answer { status, headers: &[], body: body.as_bytes() }, AskedFor::default()).kind
+    ProviderError::classify(
+        Failure::Answer { status, headers: &[], body: body.as_bytes() },
+        AskedFor::default(),
+    )
+    .kind
 }
 
 fn prompt(window: impl Into<Option<u64>>, prompt: impl Into<Option<u64>>) -> ProviderErrorKind {
@@ -52,7 +56,7 @@ fn check_all<'a>(wordings: impl IntoIterator<Item = (&'a str, ProviderErrorKind)
     let mut wrong = Vec::new();
     for (words, expected) in wordings {
         let mut bodies = envelopes(words);
-        let event = classify(Failure::Event { data: &bodies[0] }, AskedFor::default()).kind;
+        let event = ProviderError::classify(Failure::Event { data: &bodies[0] }, AskedFor::default()).kind;
         if event != expected {
             wrong.push(format!("as an event: {words}\n  found {event:?}"));
         }
@@ -225,7 +229,7 @@ fn structured_fields_come_first() {
     let code = r#"{"error":{"message":"Sorry.","code":"context_length_exceeded"}}"#;
     assert_eq!(kind(400, code), prompt(None, None));
     let failed = r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}}"#;
-    let event = classify(Failure::Event { data: failed }, AskedFor::default());
+    let event = ProviderError::classify(Failure::Event { data: failed }, AskedFor::default());
     assert_eq!(event.kind, prompt(None, None));
     assert_eq!(event.code.as_deref(), Some("context_length_exceeded"));
 }
@@ -236,7 +240,8 @@ fn what_was_asked_for_settles_the_rest() {
         |window: u64, cap: u64| AskedFor { output_cap_tokens: Some(cap), window_tokens: Some(window) };
     let with = |words: &str, asked| {
         let body = envelopes(words).remove(0);
-        classify(Failure::Answer { status: 400, headers: &[], body: body.as_bytes() }, asked).kind
+        ProviderError::classify(Failure::Answer { status: 400, headers: &[], body: body.as_bytes() }, asked)
+            .kind
     };
     let total = "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens.";
     assert_eq!(with(total, asked(200_000, 40_000)), cap(31_072, 131_072, 100_000));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use throughline_transcript::{ContentHash, Message};
 use throughline_wire::Request;
 
-use crate::cache_marks::without_marks;
+use crate::cache_marks::CacheMarks;
 
 /// Parameters that are part of what providers cache by, or decide which cache is asked. Others (temperature, caps,
 /// streaming) may differ from call to call.
@@ -37,7 +37,7 @@ impl PieceHash {
     /// Hashes a piece of JSON without its marks. Callers that keep messages keep this with them.
     #[must_use]
     pub fn of(json: &str) -> Self {
-        let hash = ContentHash::of(&without_marks(json)).0;
+        let hash = ContentHash::of(&CacheMarks::removed_from(json)).0;
         Self(u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]))
     }
 }

@@ -4,7 +4,7 @@
 //! [`Endpoint`] says who is spoken to; [`Client`] sends an [`OutgoingCall`] there and gives a [`Reply`], within limits of
 //! time and with retries while nothing was handed on. [`classify`] turns a failure into a [`ProviderError`] whose kind says
 //! what can be done about it, [`advice`] into words for a person. [`CacheMarks`] places marks as the last step before the
-//! wire; [`cache_outcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be.
+//! wire; [`CacheOutcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be.
 //! [`WindowFacts`] resolves a window.
 //!
 //! For whoever calls models and has to understand how that fails.
@@ -69,17 +69,13 @@ mod window;
 mod window_answers;
 mod wordings;
 
-pub use advice::{advice, advice_on_list};
 #[cfg(feature = "client")]
 pub use ask::ListedModel;
-pub use cache_marks::{
-    CacheMarks, MOST_MARKS, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
-};
-pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
+pub use cache_marks::{CacheMarks, MOST_MARKS, PlacedMarks, Unmarked};
+pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt};
 pub use cache_model::{CacheStyle, MarkComplaint, PrefixCache, PricedPrompt};
-pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
+pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout};
 pub use call::{CallEnd, CallError, Chunk, HoldBack, OutgoingCall, Refusal, RetryLimits, TimeLimits};
-pub use classify::classify;
 #[cfg(feature = "client")]
 pub use client::{Client, ClientOptions, install_crypto};
 pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeySource};
@@ -103,7 +99,3 @@ pub use slots::{ServerSlots, Slots};
 #[cfg(feature = "client")]
 pub use tokio_util::sync::CancellationToken;
 pub use window::{EndpointWindow, ResolvedWindow, WindowFacts, WindowQuestion, WindowRoom, WindowSource};
-pub use window_answers::{
-    window_in_llama_props, window_in_lm_studio, window_in_models_list, window_in_ollama_running,
-    window_in_ollama_show,
-};

@@ -10,7 +10,6 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallEnd, Chunk, Refusal, TimeLimits};
-use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
 use crate::held::{HeldBytes, bytes_held_of};
 use crate::provider_error::{ProviderError, ProviderErrorKind, WrongWireSign};
@@ -109,7 +108,7 @@ impl ReplyReader {
             // The answer was complete; how the connection ends is of no matter.
             ReadPiece::Fault(_) | ReadPiece::Cancelled if self.flow == Flow::Done => self.over(None),
             ReadPiece::Fault(fault) => {
-                let trouble = classify(Failure::Transport(fault), self.asked);
+                let trouble = ProviderError::classify(Failure::Transport(fault), self.asked);
                 self.over(Some(CallEnd::Failed(Box::new(trouble))))
             }
             ReadPiece::Cancelled => self.over(Some(CallEnd::Cancelled)),
@@ -241,7 +240,8 @@ impl ReplyReader {
     pub(crate) fn refused(&self, status: u16, headers: &[(String, String)], body: Bytes) -> Box<Broken> {
         let listed: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let trouble = classify(Failure::Answer { status, headers: &listed, body: &body }, self.asked);
+        let trouble =
+            ProviderError::classify(Failure::Answer { status, headers: &listed, body: &body }, self.asked);
         let mut broken = self.broken(trouble);
         let mut refusal = Refusal { status, headers: headers.to_vec(), body };
         self.secrets.scrub_refusal(&mut refusal);
@@ -274,7 +274,9 @@ impl ReplyReader {
 
     fn trouble_of(&self, error: &StreamError, is_first: bool) -> ProviderError {
         let kind = match error {
-            StreamError::Upstream(body) => return classify(Failure::Event { data: &body.raw }, self.asked),
+            StreamError::Upstream(body) => {
+                return ProviderError::classify(Failure::Event { data: &body.raw }, self.asked);
+            }
             StreamError::NotAnEvent { .. } => {
                 ProviderErrorKind::WrongWire { sign: WrongWireSign::OtherShape }
             }

@@ -6,14 +6,13 @@ use std::collections::VecDeque;
 
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use throughline_wire::{Answer, Delta, Interrupted, ResponseError, Shape, decode_response};
+use throughline_wire::{Answer, Delta, Interrupted, ResponseError, Shape};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{
     CallEnd, CallError, CallTimings, Chunk, FailedAttempt, HoldBack, OutgoingCall, Refusal, TimeLimits,
 };
-use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
 use crate::held::HoldBudget;
 use crate::provider_error::{ProviderError, ProviderErrorKind};
@@ -58,7 +57,7 @@ impl Broken {
     }
 
     pub(crate) fn transport(fault: TransportFault) -> Box<Self> {
-        Self::failed(classify(Failure::Transport(fault), AskedFor::default()))
+        Self::failed(ProviderError::classify(Failure::Transport(fault), AskedFor::default()))
     }
 }
 
@@ -211,7 +210,7 @@ impl Reply {
                 return Ok(());
             }
         };
-        let answer = match decode_response(reader.wire_format(), &body) {
+        let answer = match Answer::decode(reader.wire_format(), &body) {
             Ok(answer) => Box::new(answer),
             Err(ResponseError::NotAnAnswer { found: Shape::EventStream, .. }) => {
                 reader.decode_stream(&body)?

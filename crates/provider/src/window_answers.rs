@@ -3,6 +3,7 @@
 //! Every server has its own way of saying it, and some say what a model could take rather than what they hold room for.
 //! An answer that does not name the model, or names several like it, is none. Not for: asking.
 
+#[cfg(any(test, feature = "client"))]
 use std::num::NonZeroU32;
 
 use serde_json::Value;
@@ -12,9 +13,22 @@ use crate::window::{EndpointWindow, WindowQuestion, WindowRoom};
 const SMALLEST_WINDOW: u64 = 256;
 const LARGEST_WINDOW: u64 = 100_000_000;
 
+impl WindowQuestion {
+    /// Reads the window of a model from the body of an answer to this question.
+    #[must_use]
+    pub fn read(self, body: &str, model: &str) -> Option<EndpointWindow> {
+        match self {
+            Self::ModelsList => window_in_models_list(body, model),
+            Self::OllamaRunning => window_in_ollama_running(body, model),
+            Self::OllamaShow => window_in_ollama_show(body),
+            Self::LlamaProps => window_in_llama_props(body),
+            Self::LmStudio => window_in_lm_studio(body, model),
+        }
+    }
+}
+
 /// Reads `/v1/models` of any server, and `/v1/models/{id}` where one model is all there is.
-#[must_use]
-pub fn window_in_models_list(body: &str, model: &str) -> Option<EndpointWindow> {
+fn window_in_models_list(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let list = value.get("data").or_else(|| value.get("models")).and_then(Value::as_array);
     let entry = match list {
@@ -43,8 +57,7 @@ const NAMES: [&str; 9] = [
 ];
 
 /// Reads Ollama's `/api/ps`: a model that is loaded, with the room it was given.
-#[must_use]
-pub fn window_in_ollama_running(body: &str, model: &str) -> Option<EndpointWindow> {
+fn window_in_ollama_running(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let entry = named_entry(value.get("models")?.as_array()?, model)?;
     let tokens = size(entry.get("context_length"))?;
@@ -52,8 +65,7 @@ pub fn window_in_ollama_running(body: &str, model: &str) -> Option<EndpointWindo
 }
 
 /// Reads Ollama's `/api/show`: the room the model's file asks for, else the most the model takes.
-#[must_use]
-pub fn window_in_ollama_show(body: &str) -> Option<EndpointWindow> {
+fn window_in_ollama_show(body: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let parameters = value.get("parameters").and_then(Value::as_str).unwrap_or_default();
     let asked_for = parameters.lines().find_map(|line| {
@@ -71,8 +83,7 @@ pub fn window_in_ollama_show(body: &str) -> Option<EndpointWindow> {
 }
 
 /// Reads `/props` of a llama.cpp server: the room of one slot.
-#[must_use]
-pub fn window_in_llama_props(body: &str) -> Option<EndpointWindow> {
+fn window_in_llama_props(body: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let places = ["/default_generation_settings/n_ctx", "/n_ctx"];
     let tokens = places.iter().find_map(|place| size(value.pointer(place)))?;
@@ -80,7 +91,7 @@ pub fn window_in_llama_props(body: &str) -> Option<EndpointWindow> {
 }
 
 /// Reads `/props` of a llama.cpp server: how many requests it works on at once.
-#[must_use]
+#[cfg(any(test, feature = "client"))]
 pub(crate) fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
     let value: Value = serde_json::from_str(body).ok()?;
     let slots = value.get("total_slots")?.as_u64()?;
@@ -88,8 +99,7 @@ pub(crate) fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
 }
 
 /// Reads LM Studio's `/api/v0/models`: only a loaded model has a window; what it could take says little.
-#[must_use]
-pub fn window_in_lm_studio(body: &str, model: &str) -> Option<EndpointWindow> {
+fn window_in_lm_studio(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let list = value.get("data")?.as_array()?;
     let entry = named_entry(list, model)?;

@@ -1,8 +1,6 @@
 //! The recorded client's own prompts: what each of its calls sent, with its own compactions, marked as it marks.
 
-use throughline_provider::{
-    CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, Unmarked, without_marks,
-};
+use throughline_provider::{CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, Unmarked};
 use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{Message, RawJson, Role, WireFormat, text_message};
 use throughline_wire::{Request, RequestError, RequestParts};
@@ -53,7 +51,7 @@ impl Baseline<'_> {
             .recording
             .messages
             .iter()
-            .map(|message| without_marks(message.json()).into_owned())
+            .map(|message| CacheMarks::removed_from(message.json()).into_owned())
             .collect();
         let request = self.request()?;
         let mut compactions = self.recording.compactions.iter().peekable();

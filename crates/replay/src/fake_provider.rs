@@ -8,9 +8,7 @@ use throughline_provider::{OutgoingCall, PrefixCache, ProviderError, ProviderErr
 use throughline_store::{Holder, Millis};
 use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{Message, WireFormat};
-use throughline_wire::{
-    Answer, AnswerDraft, ReportedUsage, Request, Streaming, decode_response, write_response, write_usage,
-};
+use throughline_wire::{Answer, AnswerDraft, ReportedUsage, Request, Streaming};
 use tokio_util::sync::CancellationToken;
 
 use crate::bill::{Bill, Purpose, Tariff};
@@ -133,15 +131,15 @@ impl FakeProvider {
         };
         let written = answer.messages.iter().map(size).sum();
         let reported = self.charge(&call.body, purpose, written)?;
-        answer.usage_json = Some(write_usage(self.wire_format, &reported));
+        answer.usage_json = Some(reported.to_json(self.wire_format));
         Ok(UpstreamAnswer { answer, first_content: None })
     }
 
     fn summary(&self) -> Result<Answer, Box<UpstreamFailure>> {
         let draft = AnswerDraft::text(self.state().summary.clone());
-        let body = write_response(self.wire_format, &draft);
+        let body = draft.to_response(self.wire_format);
         let unread = |_| Box::new(UpstreamFailure::trouble(ProviderError::of(ProviderErrorKind::Unknown)));
-        decode_response(self.wire_format, body.as_bytes()).map_err(unread)
+        Answer::decode(self.wire_format, body.as_bytes()).map_err(unread)
     }
 }
 

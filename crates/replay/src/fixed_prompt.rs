@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use throughline_provider::without_marks;
+use throughline_provider::CacheMarks;
 use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{RawJson, compact_json_string};
 use throughline_wire::{RequestParts, System};
@@ -24,7 +24,7 @@ impl FixedPrompt {
     /// Of a conversation, for a model that counts like this.
     pub(crate) fn of(recording: &Recording, token_model: &TokenModel) -> Self {
         let tokens = recording.fixed_tokens(token_model);
-        let bare = |json: &str| without_marks(json).into_owned();
+        let bare = |json: &str| CacheMarks::removed_from(json).into_owned();
         let system = recording.preamble.system.as_ref().map(|json| bare(json.as_str()));
         let tools = recording.preamble.tools.as_ref().map(|json| bare(json.as_str()));
         if system.is_some() || tools.is_some() || tokens == 0 {

@@ -10,7 +10,7 @@ use throughline_engine::{
     IncomingMessage, LockPolicy, ManagedSession, ModelTarget, OneSummariser, PriceSource, RecordPolicy,
     SessionError, SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy,
 };
-use throughline_provider::{CacheOutcome, CachePolicy, without_marks};
+use throughline_provider::{CacheMarks, CacheOutcome, CachePolicy};
 use throughline_redact::Redactor;
 use throughline_store::{IdLength, MemoryStore, NewSession, Origin, Owner, SessionId};
 use throughline_tokens::{LimitPolicy, Limits, ToolBudgets};
@@ -185,7 +185,7 @@ fn input(envelope: &Envelope, messages: Vec<Message>) -> CallInput {
 
 /// A message without marks that a recorded request may have carried: they said where that request ended.
 fn bare(message: &Message) -> Message {
-    let json = without_marks(message.json());
+    let json = CacheMarks::removed_from(message.json());
     if json.len() == message.json().len() {
         return message.clone();
     }

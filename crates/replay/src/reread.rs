@@ -15,7 +15,7 @@ use throughline_tokens::ToolBudgets;
 use throughline_transcript::{
     Arguments, Message, Part, RawJson, SharedText, WireFormat, decode_message, tool_result_stub,
 };
-use throughline_wire::{AnswerDraft, AnswerPart, ToolCall, decode_response, write_response};
+use throughline_wire::{Answer, AnswerDraft, AnswerPart, ToolCall};
 
 /// A line that an answer repeats counts as known from this many characters on.
 const LEAST_LINE_CHARS: usize = 16;
@@ -224,7 +224,7 @@ pub(crate) fn read_again(
         AnswerPart::ToolCall(ToolCall { id: id(index), name, arguments })
     };
     let draft = AnswerDraft::of_parts(again.iter().enumerate().map(call).collect());
-    let asked = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).ok()?.messages;
+    let asked = Answer::decode(wire_format, draft.to_response(wire_format).as_bytes()).ok()?.messages;
     let results =
         again.iter().enumerate().map(|(index, again)| tool_result_stub(wire_format, &id(index), &again.text));
     let results: Vec<String> = results.collect();

@@ -7,8 +7,8 @@ use throughline_engine::{
     PartialAnswer, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause,
     UpstreamFuture,
 };
-use throughline_provider::{Failure, OutgoingCall, ProviderError, ProviderErrorKind, Refusal, classify};
-use throughline_wire::decode_response;
+use throughline_provider::{Failure, OutgoingCall, ProviderError, ProviderErrorKind, Refusal};
+use throughline_wire::Answer;
 use tokio_util::sync::CancellationToken;
 
 /// What a provider replied: the HTTP status and the body.
@@ -57,12 +57,12 @@ where
             let (status, body) =
                 replied.map_err(|_| Box::new(UpstreamFailure::trouble(ProviderError::of(closed()))))?;
             if (200..300).contains(&status)
-                && let Ok(answer) = decode_response(call.wire_format, body.as_bytes())
+                && let Ok(answer) = Answer::decode(call.wire_format, body.as_bytes())
             {
                 return Ok(UpstreamAnswer { answer, first_content: None });
             }
             let failure = Failure::Answer { status, headers: &[], body: body.as_bytes() };
-            let trouble = classify(failure, call.asked);
+            let trouble = ProviderError::classify(failure, call.asked);
             let refusal = Refusal { status, headers: Vec::new(), body: body.into() };
             Err(Box::new(UpstreamFailure {
                 refusal: Some(Box::new(refusal)),

@@ -1,15 +1,15 @@
 //! What travels between an agent and a model: requests, answers and streams of events on three wires.
 //!
 //! A [`Request`] is an envelope around messages that can be changed and written back byte for byte. A whole response
-//! ([`decode_response`]) and a stream ([`StreamDecoder`], or [`SseReader`] and [`AnswerStream`] where the bytes are
+//! ([`Answer::decode`]) and a stream ([`StreamDecoder`], or [`SseReader`] and [`AnswerStream`] where the bytes are
 //! forwarded too) give the same [`Answer`]: messages for the history of the wire, and the same in neutral terms. The
-//! writers ([`write_response`], [`write_stream`]) do the inverse from an [`AnswerDraft`].
+//! writers ([`AnswerDraft::to_response`], [`AnswerDraft::to_stream`]) do the inverse from an [`AnswerDraft`].
 //!
 //! ```
 //! use throughline_transcript::WireFormat;
-//! use throughline_wire::{AnswerDraft, StreamDecoder, StreamShape, WireEvent, write_stream};
+//! use throughline_wire::{AnswerDraft, StreamDecoder, StreamShape, WireEvent};
 //!
-//! let events = write_stream(WireFormat::Anthropic, &AnswerDraft::text("Hello."), &StreamShape::default());
+//! let events = AnswerDraft::text("Hello.").to_stream(WireFormat::Anthropic, &StreamShape::default());
 //! let (mut decoder, mut deltas) = (StreamDecoder::new(WireFormat::Anthropic), Vec::new());
 //! for chunk in events.iter().map(WireEvent::to_bytes) {
 //!     decoder.feed(&chunk, &mut deltas)?;
@@ -45,10 +45,9 @@ pub use delta::Delta;
 pub use draft::{AnswerDraft, ReportedUsage, StreamShape, StreamUsage};
 pub use error_body::ErrorBody;
 pub use request::{CapMember, Request, RequestError, RequestParts, Streaming, System};
-pub use response::{ResponseError, decode_response};
+pub use response::ResponseError;
 pub use shape::Shape;
 pub use sse_reader::{SseFrame, SseReader};
-pub use sse_writer::{WireEvent, write_comment, write_event};
+pub use sse_writer::WireEvent;
 pub use stream::{AnswerStream, Flow, Interrupted, Interruption, StreamDecoder, StreamError};
-pub use translate::{LiveTranslation, TranslationBack, can_translate, translate_request};
-pub use write::{write_error, write_error_event, write_response, write_stream, write_usage};
+pub use translate::{LiveTranslation, TranslationBack};

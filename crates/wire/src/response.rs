@@ -40,37 +40,41 @@ pub enum ResponseError {
     },
 }
 
-/// Reads a whole response.
-///
-/// ```
-/// use throughline_transcript::WireFormat;
-/// use throughline_wire::decode_response;
-///
-/// let body = br#"{"choices":[{"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}]}"#;
-/// assert_eq!(decode_response(WireFormat::Chat, body)?.text(), "Hello.");
-/// # Ok::<(), throughline_wire::ResponseError>(())
-/// ```
-pub fn decode_response(wire_format: WireFormat, body: &[u8]) -> Result<Answer, ResponseError> {
-    let text = std::str::from_utf8(body).map_err(|error| {
-        let before = body.get(..error.valid_up_to()).unwrap_or_default();
-        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-        ResponseError::Syntax {
-            line: memchr::memchr_iter(b'\n', before).count() + 1,
-            column: before.len() - line_start + 1,
-            detail: "not valid UTF-8".to_owned(),
+impl Answer {
+    /// Reads a whole response.
+    ///
+    /// ```
+    /// use throughline_transcript::WireFormat;
+    /// use throughline_wire::Answer;
+    ///
+    /// let body = br#"{"choices":[{"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}]}"#;
+    /// assert_eq!(Answer::decode(WireFormat::Chat, body)?.text(), "Hello.");
+    /// # Ok::<(), throughline_wire::ResponseError>(())
+    /// ```
+    pub fn decode(wire_format: WireFormat, body: &[u8]) -> Result<Self, ResponseError> {
+        let text = std::str::from_utf8(body).map_err(|error| {
+            let before = body.get(..error.valid_up_to()).unwrap_or_default();
+            let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+            ResponseError::Syntax {
+                line: memchr::memchr_iter(b'\n', before).count() + 1,
+                column: before.len() - line_start + 1,
+                detail: "not valid UTF-8".to_owned(),
+            }
+        })?;
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            return Err(ResponseError::Empty);
         }
-    })?;
-    let text = text.trim_start_matches('\u{feff}').trim();
-    if text.is_empty() {
-        return Err(ResponseError::Empty);
+        if let Err(fault) = check_json(text) {
+            return Err(match Shape::of_non_json(text) {
+                Some(found) => ResponseError::NotAnAnswer { expected: wire_format, found },
+                None => {
+                    ResponseError::Syntax { line: fault.line, column: fault.column, detail: fault.detail }
+                }
+            });
+        }
+        of_json(wire_format, RawJson(text))
     }
-    if let Err(fault) = check_json(text) {
-        return Err(match Shape::of_non_json(text) {
-            Some(found) => ResponseError::NotAnAnswer { expected: wire_format, found },
-            None => ResponseError::Syntax { line: fault.line, column: fault.column, detail: fault.detail },
-        });
-    }
-    of_json(wire_format, RawJson(text))
 }
 
 fn of_json(wire_format: WireFormat, body: RawJson<'_>) -> Result<Answer, ResponseError> {

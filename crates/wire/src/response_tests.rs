@@ -6,11 +6,11 @@ use super::*;
 use crate::answer::{AnswerPart, Seal, StopReason};
 
 fn read(wire_format: WireFormat, body: &str) -> Answer {
-    decode_response(wire_format, body.as_bytes()).expect(body)
+    Answer::decode(wire_format, body.as_bytes()).expect(body)
 }
 
 fn refused(wire_format: WireFormat, body: &str) -> ResponseError {
-    decode_response(wire_format, body.as_bytes()).expect_err(body)
+    Answer::decode(wire_format, body.as_bytes()).expect_err(body)
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn what_is_no_answer_is_named() {
     for (wire_format, body, words) in cases {
         assert_eq!(refused(wire_format, body).to_string(), words);
     }
-    let bad = decode_response(Chat, b"{\n\"\xff\"}").unwrap_err();
+    let bad = Answer::decode(Chat, b"{\n\"\xff\"}").unwrap_err();
     assert_eq!(bad.to_string(), "the answer is not valid JSON at line 2, column 2: not valid UTF-8");
-    let marked = decode_response(Chat, "\u{feff} {\"choices\":[]}\n".as_bytes());
+    let marked = Answer::decode(Chat, "\u{feff} {\"choices\":[]}\n".as_bytes());
     assert!(marked.is_ok());
 }

@@ -1,6 +1,7 @@
 //! Frames from chunks: what they hold, where they end, what they weigh.
 
 use super::*;
+use crate::WireEvent;
 
 /// A frame without borrowed parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,9 +221,9 @@ fn the_end_marker_is_known() {
 #[test]
 fn what_is_written_is_read_again() {
     let mut stream = Vec::new();
-    crate::write_comment("alive\nstill", &mut stream);
-    crate::write_event(Some("a\nb"), "one\ntwo\r\nthree\rfour\n", &mut stream);
-    crate::write_event(None, "", &mut stream);
+    WireEvent::append_comment("alive\nstill", &mut stream);
+    WireEvent::append(Some("a\nb"), "one\ntwo\r\nthree\rfour\n", &mut stream);
+    WireEvent::append(None, "", &mut stream);
     let text = String::from_utf8(stream).unwrap();
     assert_eq!(
         text,

@@ -29,35 +29,35 @@ impl WireEvent {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.data.len() + 32);
-        write_event(self.name.as_deref(), &self.data, &mut out);
+        Self::append(self.name.as_deref(), &self.data, &mut out);
         out
     }
-}
 
-/// Appends an event. Line breaks in the data become several `data` fields, which a reader joins by `\n` again; a line
-/// break in a name would end it and is left out.
-pub fn write_event(name: Option<&str>, data: &str, out: &mut Vec<u8>) {
-    if let Some(name) = name {
-        out.extend_from_slice(b"event: ");
-        out.extend(name.bytes().filter(|byte| !is_line_break(*byte)));
+    /// Appends an event. Line breaks in the data become several `data` fields, which a reader joins by `\n` again; a line
+    /// break in a name would end it and is left out.
+    pub fn append(name: Option<&str>, data: &str, out: &mut Vec<u8>) {
+        if let Some(name) = name {
+            out.extend_from_slice(b"event: ");
+            out.extend(name.bytes().filter(|byte| !is_line_break(*byte)));
+            out.push(b'\n');
+        }
+        for line in lines(data) {
+            out.extend_from_slice(b"data: ");
+            out.extend_from_slice(line.as_bytes());
+            out.push(b'\n');
+        }
         out.push(b'\n');
     }
-    for line in lines(data) {
-        out.extend_from_slice(b"data: ");
-        out.extend_from_slice(line.as_bytes());
-        out.push(b'\n');
-    }
-    out.push(b'\n');
-}
 
-/// Appends a comment, which readers pass over: a sign of life.
-pub fn write_comment(text: &str, out: &mut Vec<u8>) {
-    for line in lines(text) {
-        out.extend_from_slice(b": ");
-        out.extend_from_slice(line.as_bytes());
+    /// Appends a comment, which readers pass over: a sign of life.
+    pub fn append_comment(text: &str, out: &mut Vec<u8>) {
+        for line in lines(text) {
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(line.as_bytes());
+            out.push(b'\n');
+        }
         out.push(b'\n');
     }
-    out.push(b'\n');
 }
 
 /// The lines of a text by any of the three line breaks the format knows.

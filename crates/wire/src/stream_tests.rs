@@ -240,7 +240,7 @@ fn a_body_that_is_no_stream_is_read_for_what_it_is() {
     let whole = "{\"id\":\"m\",\"type\":\"message\",\n\"content\":[{\"type\":\"thinking\",\"thinking\":\"t\"},{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"tool_use\",\"id\":\"u\",\"name\":\"n\",\"input\":{}}],\"stop_reason\":\"tool_use\"}\n";
     let run = finish(Anthropic, whole);
     assert_eq!(run.words(), ["reasoning t", "text a", "call 0 u n", "arguments 0 {}", "end 0"]);
-    assert_eq!(run.answer(), crate::decode_response(Anthropic, whole.as_bytes()).unwrap());
+    assert_eq!(run.answer(), Answer::decode(Anthropic, whole.as_bytes()).unwrap());
 
     let error = finish(Chat, "{\"error\":{\"message\":\"no\"}}").interrupted();
     assert_eq!(error.to_string(), "the provider reported an error: no");

@@ -36,45 +36,48 @@ pub struct TranslatedRequest {
     pub way_back: TranslationBack,
 }
 
-/// Whether requests of one wire can be put on another.
-///
-/// ```
-/// use throughline_transcript::WireFormat;
-///
-/// assert!(throughline_wire::can_translate(WireFormat::Chat, WireFormat::Anthropic));
-/// assert!(!throughline_wire::can_translate(WireFormat::Anthropic, WireFormat::Responses));
-/// ```
-#[must_use]
-pub fn can_translate(from: WireFormat, to: WireFormat) -> bool {
-    use WireFormat::{Anthropic, Chat, Responses};
-    matches!((from, to), (Chat, Anthropic) | (Anthropic, Chat) | (Responses, Chat))
-}
+impl Request {
+    /// Whether requests of one wire format can be translated to another.
+    ///
+    /// ```
+    /// use throughline_transcript::WireFormat;
+    /// use throughline_wire::Request;
+    ///
+    /// assert!(Request::can_translate(WireFormat::Chat, WireFormat::Anthropic));
+    /// assert!(!Request::can_translate(WireFormat::Anthropic, WireFormat::Responses));
+    /// ```
+    #[must_use]
+    pub fn can_translate(from: WireFormat, to: WireFormat) -> bool {
+        use WireFormat::{Anthropic, Chat, Responses};
+        matches!((from, to), (Chat, Anthropic) | (Anthropic, Chat) | (Responses, Chat))
+    }
 
-/// Puts a request on another wire. `cap` is the name the cap on output goes by on a chat wire.
-pub fn translate_request(
-    request: &Request,
-    to: WireFormat,
-    cap: CapMember,
-    asked_secs: u64,
-) -> Result<TranslatedRequest, TranslationError> {
-    let from = request.wire_format();
-    let mut draft = RequestDraft { members: Vec::new(), left_out: Vec::new(), to };
-    let custom_tools = match (from, to) {
-        (WireFormat::Chat, WireFormat::Anthropic) => chat_to_anthropic::fill(request, &mut draft)?,
-        (WireFormat::Anthropic, WireFormat::Chat) => anthropic_to_chat::fill(request, cap, &mut draft)?,
-        (WireFormat::Responses, WireFormat::Chat) => responses_to_chat::fill(request, cap, &mut draft)?,
-        _ => return Err(TranslationError::NoWay { from, to }),
-    };
-    let way_back = TranslationBack {
-        to: from,
-        model: request.model().map(std::borrow::Cow::into_owned).unwrap_or_default(),
-        custom_tools,
-        wants_usage: from != WireFormat::Chat || request.asks_for_stream_usage(),
-        asked_secs,
-    };
-    let written =
-        draft.members.iter().fold(ObjectWriter::new(), |object, (name, json)| object.raw(name, json));
-    Ok(TranslatedRequest { body: written.finish().into_bytes(), left_out: draft.left_out, way_back })
+    /// This request in another wire format. `cap` is the member that limits the output in Chat Completions.
+    pub fn translate(
+        &self,
+        to: WireFormat,
+        cap: CapMember,
+        asked_secs: u64,
+    ) -> Result<TranslatedRequest, TranslationError> {
+        let from = self.wire_format();
+        let mut draft = RequestDraft { members: Vec::new(), left_out: Vec::new(), to };
+        let custom_tools = match (from, to) {
+            (WireFormat::Chat, WireFormat::Anthropic) => chat_to_anthropic::fill(self, &mut draft)?,
+            (WireFormat::Anthropic, WireFormat::Chat) => anthropic_to_chat::fill(self, cap, &mut draft)?,
+            (WireFormat::Responses, WireFormat::Chat) => responses_to_chat::fill(self, cap, &mut draft)?,
+            _ => return Err(TranslationError::NoWay { from, to }),
+        };
+        let way_back = TranslationBack {
+            to: from,
+            model: self.model().map(std::borrow::Cow::into_owned).unwrap_or_default(),
+            custom_tools,
+            wants_usage: from != WireFormat::Chat || self.asks_for_stream_usage(),
+            asked_secs,
+        };
+        let written =
+            draft.members.iter().fold(ObjectWriter::new(), |object, (name, json)| object.raw(name, json));
+        Ok(TranslatedRequest { body: written.finish().into_bytes(), left_out: draft.left_out, way_back })
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ fn translated(
     body: &Value,
 ) -> Result<(Value, TranslatedRequest), TranslationError> {
     let request = Request::decode(from, body.to_string().into_bytes()).unwrap();
-    let translated = translate_request(&request, to, CapMember::MaxTokens, 7)?;
+    let translated = request.translate(to, CapMember::MaxTokens, 7)?;
     let body = serde_json::from_slice(&translated.body).unwrap();
     Ok((body, translated))
 }

@@ -5,6 +5,7 @@ use throughline_tokens::Usage;
 
 use super::shared::pieces;
 use super::*;
+use crate::Answer;
 use crate::answer::{AnswerPart, Seal, StopReason, ToolCall};
 use crate::draft::{ReportedUsage, StreamUsage};
 
@@ -26,13 +27,9 @@ fn draft() -> AnswerDraft {
 /// An answer whole and streamed, as text for people.
 fn shown(wire_format: WireFormat, draft: &AnswerDraft) -> String {
     let shape = StreamShape { chunk_chars: 6, usage: StreamUsage::Included };
-    let events = write_stream(wire_format, draft, &shape);
+    let events = draft.to_stream(wire_format, &shape);
     let events = events.iter().map(|event| String::from_utf8_lossy(&event.to_bytes()).replace("\n\n", "\n"));
-    [write_response(wire_format, draft), String::new()]
-        .into_iter()
-        .chain(events)
-        .collect::<Vec<_>>()
-        .join("\n")
+    [draft.to_response(wire_format), String::new()].into_iter().chain(events).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -53,15 +50,15 @@ fn an_anthropic_answer() {
 #[test]
 fn usage_is_left_out_where_it_is_not_asked_for() {
     let shape = StreamShape { usage: StreamUsage::Omitted, ..StreamShape::default() };
-    let events = write_stream(WireFormat::Chat, &draft(), &shape);
+    let events = draft().to_stream(WireFormat::Chat, &shape);
     assert!(events.iter().all(|event| !event.data.contains("usage")));
     let silent = AnswerDraft { usage: None, ..draft() };
     for wire_format in [WireFormat::Chat, WireFormat::Anthropic] {
-        assert!(!write_response(wire_format, &silent).contains("usage"));
-        let events = write_stream(wire_format, &silent, &StreamShape::default());
+        assert!(!silent.to_response(wire_format).contains("usage"));
+        let events = silent.to_stream(wire_format, &StreamShape::default());
         assert!(events.iter().all(|event| !event.data.contains("usage")));
     }
-    assert!(write_response(WireFormat::Responses, &silent).contains("\"usage\":null"));
+    assert!(silent.to_response(WireFormat::Responses).contains("\"usage\":null"));
 }
 
 #[test]
@@ -72,7 +69,7 @@ fn every_reason_to_stop_is_read_as_the_nearest_the_wire_has() {
     };
     let read = |wire_format, stop| {
         let draft = AnswerDraft { stop, ..AnswerDraft::text("x") };
-        crate::decode_response(wire_format, write_response(wire_format, &draft).as_bytes())
+        Answer::decode(wire_format, draft.to_response(wire_format).as_bytes())
             .map(|answer| answer.stop.reason)
     };
     let cases = [
@@ -108,8 +105,8 @@ fn errors_are_read_as_they_were_written() {
     };
     let mut shown = String::new();
     for wire_format in WireFormat::ALL {
-        let body = write_error(wire_format, &error);
-        let event = write_error_event(wire_format, &error, 7);
+        let body = error.to_json(wire_format);
+        let event = error.to_event(wire_format, 7);
         for json in [&body, &event.data] {
             let read = ErrorBody::recognise(json).unwrap();
             assert_eq!(read.message, error.message);

@@ -8,7 +8,7 @@ use throughline_tokens::Usage;
 use throughline_transcript::{WireFormat, decode_message_text};
 use throughline_wire::{
     Answer, AnswerDraft, AnswerPart, Delta, Flow, ReportedUsage, Seal, StopReason, StreamDecoder,
-    StreamShape, StreamUsage, ToolCall, decode_response, write_comment, write_response, write_stream,
+    StreamShape, StreamUsage, ToolCall, WireEvent,
 };
 
 /// Texts with everything that is hard on a wire: quotes, breaks, other scripts, nothing.
@@ -108,8 +108,8 @@ fn wire_format() -> impl Strategy<Value = WireFormat> {
 /// The bytes of a stream, with signs of life between its events.
 fn bytes_of(wire_format: WireFormat, draft: &AnswerDraft, shape: &StreamShape) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for event in write_stream(wire_format, draft, shape) {
-        write_comment("alive", &mut bytes);
+    for event in draft.to_stream(wire_format, shape) {
+        WireEvent::append_comment("alive", &mut bytes);
         bytes.extend(event.to_bytes());
     }
     bytes
@@ -208,7 +208,7 @@ proptest! {
     fn a_stream_gives_the_answer_that_a_whole_response_gives(
         wire_format in wire_format(), draft in draft(), shape in shape(), sizes in vec(1..200_usize, 1..6),
     ) {
-        let whole = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).unwrap();
+        let whole = Answer::decode(wire_format, draft.to_response(wire_format).as_bytes()).unwrap();
         let bytes = bytes_of(wire_format, &draft, &shape);
         let (answer, deltas) = read(wire_format, &bytes, &sizes);
         prop_assert_eq!(&answer, &whole);
@@ -223,7 +223,7 @@ proptest! {
 
     #[test]
     fn an_answer_says_what_the_draft_said(wire_format in wire_format(), draft in draft()) {
-        let answer = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).unwrap();
+        let answer = Answer::decode(wire_format, draft.to_response(wire_format).as_bytes()).unwrap();
         prop_assert_eq!(answer.id.as_deref(), Some(draft.id.as_str()));
         prop_assert_eq!(answer.model.as_deref(), Some(draft.model.as_str()));
         match (draft.usage, answer.usage()) {
@@ -255,8 +255,8 @@ proptest! {
     fn a_stream_cut_short_never_passes_for_a_whole_one(
         wire_format in wire_format(), draft in draft(), shape in shape(), keep in 0.0..1.0_f64,
     ) {
-        let events = write_stream(wire_format, &draft, &shape);
-        let whole = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).unwrap();
+        let events = draft.to_stream(wire_format, &shape);
+        let whole = Answer::decode(wire_format, draft.to_response(wire_format).as_bytes()).unwrap();
         let kept = (events.len() as f64 * keep) as usize;
         let mut decoder = StreamDecoder::new(wire_format);
         let mut deltas = Vec::new();

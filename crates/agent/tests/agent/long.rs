@@ -3,7 +3,7 @@
 
 use throughline_agent::{AgentEvent, Asking};
 use throughline_engine::EngineEvent;
-use throughline_provider::without_marks;
+use throughline_provider::CacheMarks;
 use throughline_store::{Owner, SearchMode, SearchQuery};
 use throughline_testkit::{RecordedRequest, Reply, Script};
 use throughline_transcript::{RawJson, WireFormat};
@@ -88,7 +88,10 @@ fn asked_last(request: &RecordedRequest) -> String {
 /// The messages of a body as they stand, marks aside.
 fn items(body: &str) -> Vec<String> {
     let list = RawJson(body).get("messages");
-    list.into_iter().flat_map(RawJson::elements).map(|item| without_marks(item.0).into_owned()).collect()
+    list.into_iter()
+        .flat_map(RawJson::elements)
+        .map(|item| CacheMarks::removed_from(item.0).into_owned())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

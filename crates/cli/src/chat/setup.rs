@@ -18,7 +18,7 @@ use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::Catalogue;
 use throughline_transcript::WireFormat;
-use throughline_wire::can_translate;
+use throughline_wire::Request;
 
 use super::args::ChatArgs;
 use crate::app::App;
@@ -137,7 +137,7 @@ impl ChatSetup {
     /// Who serves a model to a conversation of a wire: on that wire, or on one its requests can be put on.
     fn reach(&self, wish: &ModelSpec, held_on: WireFormat) -> Result<Endpoint, EndpointError> {
         let on = |wire: WireFormat| self.endpoint(&ModelSpec { wire: Some(wire), ..wish.clone() });
-        let reachable = |spoken: &WireFormat| *spoken == held_on || can_translate(held_on, *spoken);
+        let reachable = |spoken: &WireFormat| *spoken == held_on || Request::can_translate(held_on, *spoken);
         // Whoever set a wire knows what the server speaks.
         if let Some(spoken) = wish.wire.filter(reachable) {
             return on(spoken);

@@ -11,7 +11,6 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use throughline_provider::{
     CacheMarks, CachePolicy, CacheTtl, Fingerprint, MarkLayout, PieceHash, PlacedMarks, Unmarked,
-    count_marks, prompt_cache_key,
 };
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
@@ -141,7 +140,7 @@ impl RequestEncoding<'_> {
             request.to_mut().set_model(model);
         }
         if self.cache == CachePolicy::Key && request.member("prompt_cache_key").is_none() {
-            let key = format!("\"{}\"", prompt_cache_key(self.conversation));
+            let key = format!("\"{}\"", CachePolicy::prompt_cache_key(self.conversation));
             request.to_mut().set_member("prompt_cache_key", &key)?;
         }
         Ok(request)
@@ -152,7 +151,10 @@ impl RequestEncoding<'_> {
         let tools = self.envelope.request().tools();
         self.forms.has_client_marks()
             || self.envelope.has_automatic_mark()
-            || [system, tools.map(|tools| tools.0)].into_iter().flatten().any(|json| count_marks(json) > 0)
+            || [system, tools.map(|tools| tools.0)]
+                .into_iter()
+                .flatten()
+                .any(|json| CacheMarks::count_in(json) > 0)
     }
 
     /// Places marks. Only the messages near the end are looked at, and the first one, which may be the system prompt.

@@ -1,7 +1,7 @@
 //! The bytes of a body: the same whether few or all messages were looked at for marks.
 
 use proptest::prelude::*;
-use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, MOST_MARKS, count_marks, without_marks};
+use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl, MOST_MARKS};
 use throughline_testkit::any_conversation;
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestParts, System};
@@ -72,7 +72,7 @@ proptest! {
         let all = encode(&envelope, &prompt, 0, &CallOverrides::default());
         let near = encode(&envelope, &prompt, sent, &CallOverrides::default());
         let bare = |encoded: &EncodedRequest| {
-            items(wire_format, encoded).iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>()
+            items(wire_format, encoded).iter().map(|item| CacheMarks::removed_from(item).into_owned()).collect::<Vec<_>>()
         };
         prop_assert_eq!(bare(&all), bare(&near));
         prop_assert_eq!(&all.fingerprint, &near.fingerprint);
@@ -82,15 +82,15 @@ proptest! {
             .iter()
             .enumerate()
             .skip(shift)
-            .filter(|(_, item)| count_marks(item) > 0)
+            .filter(|(_, item)| CacheMarks::count_in(item) > 0)
             .map(|(at, _)| at - shift)
             .collect();
         if near.marks.of_client == 0 {
             prop_assert_eq!(&marked, &near.marks.on_messages);
         }
         let body = std::str::from_utf8(&near.body).unwrap();
-        let system = RawJson(body).get("system").map_or(0, |system| count_marks(system.0));
-        let total: usize = items(wire_format, &near).iter().map(|item| count_marks(item)).sum();
+        let system = RawJson(body).get("system").map_or(0, |system| CacheMarks::count_in(system.0));
+        let total: usize = items(wire_format, &near).iter().map(|item| CacheMarks::count_in(item)).sum();
         prop_assert!(total + system <= MOST_MARKS, "{} + {}", total, system);
     }
 }
@@ -144,9 +144,10 @@ fn a_client_that_begins_to_place_marks_does_not_move_the_prefix() {
         assert_eq!((before.marks.of_client, after.marks.of_client), (0, 1), "{wire_format}");
         let bare = |encoded: &EncodedRequest| {
             let body = std::str::from_utf8(&encoded.body).unwrap();
-            let system = RawJson(body).get("system").map(|system| without_marks(system.0).into_owned());
+            let system =
+                RawJson(body).get("system").map(|system| CacheMarks::removed_from(system.0).into_owned());
             let items = items(wire_format, encoded);
-            (system, items.iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>())
+            (system, items.iter().map(|item| CacheMarks::removed_from(item).into_owned()).collect::<Vec<_>>())
         };
         let ((system, items), (later_system, later_items)) = (bare(&before), bare(&after));
         assert_eq!(system, later_system, "{wire_format}");
@@ -179,7 +180,7 @@ proptest! {
         let shift = usize::from(wire_format == WireFormat::Chat);
         let sent = &items(wire_format, &encoded)[shift..];
         prop_assert_eq!(encoded.marks.on_messages.len(), 0);
-        let bare = |all: &[String]| all.iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>();
+        let bare = |all: &[String]| all.iter().map(|item| CacheMarks::removed_from(item).into_owned()).collect::<Vec<_>>();
         prop_assert_eq!(bare(sent), bare(&written));
         let ours = encode(&envelope(wire_format), &prompt, 3, &CallOverrides::default());
         prop_assert_eq!(encoded.fingerprint, ours.fingerprint);

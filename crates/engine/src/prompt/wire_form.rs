@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use throughline_provider::{CachePolicy, MarkLayout, PieceHash, block_form, count_marks};
+use throughline_provider::{CacheMarks, CachePolicy, MarkLayout, PieceHash};
 use throughline_transcript::{Message, SharedText};
 
 /// One message as it is sent.
@@ -67,12 +67,14 @@ impl WireForms {
 
     /// The form of a message.
     pub(crate) fn of(&self, message: &Message) -> WireForm {
-        let client_marks = count_marks(message.json());
+        let client_marks = CacheMarks::count_in(message.json());
         let json = match self.cache {
-            CachePolicy::Marks { layout, .. } if client_marks == 0 => match block_form(layout, message) {
-                Cow::Borrowed(_) => message.origin().clone(),
-                Cow::Owned(json) => SharedText::new(json),
-            },
+            CachePolicy::Marks { layout, .. } if client_marks == 0 => {
+                match CacheMarks::block_form(layout, message) {
+                    Cow::Borrowed(_) => message.origin().clone(),
+                    Cow::Owned(json) => SharedText::new(json),
+                }
+            }
             _ => message.origin().clone(),
         };
         let hash = PieceHash::of(json.as_str());

@@ -4,7 +4,7 @@
 //! As long as nothing is folded its words are sent as they are. Once something is, what was sent stays sent: only what
 //! has not been sent yet, and marks, follow the client.
 
-use throughline_provider::without_marks;
+use throughline_provider::CacheMarks;
 use throughline_transcript::Message;
 
 use super::ManagedSession;
@@ -57,8 +57,9 @@ impl ManagedSession {
             let is_shown_otherwise = self.prompt.view.items().get(*item).is_some_and(
                 |known| matches!(&known.place, RecordLocation::Message { changes, .. } if !changes.is_empty()),
             );
-            let stays =
-                is_folded && *item < sent && without_marks(was.json()) != without_marks(message.json());
+            let stays = is_folded
+                && *item < sent
+                && CacheMarks::removed_from(was.json()) != CacheMarks::removed_from(message.json());
             if is_shown_otherwise || stays {
                 *message = was.clone();
             } else {

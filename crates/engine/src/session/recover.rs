@@ -96,7 +96,9 @@ impl ManagedSession {
     ) -> Result<(), SessionError> {
         let RecoveryPlan { step, trouble, alternative, was_cap_tokens, old_image_bytes } = decided;
         let done = match step {
-            RecoveryStep::GiveUp(advice) => return Err(self.exhausted(trouble, state, advice, None)),
+            RecoveryStep::GiveUp(advice) => {
+                return Err(self.exhausted(trouble, state, advice, None));
+            }
             RecoveryStep::Compact { learn_window_tokens, target_tokens } => {
                 if let Some(window_tokens) = learn_window_tokens {
                     self.learn_window(window_tokens, state).await?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_provider::{CacheOutcome, CachePolicy, CacheRules, ProviderError, SentPrompt, cache_outcome};
+use throughline_provider::{CacheOutcome, CachePolicy, CacheRules, ProviderError, SentPrompt};
 use throughline_store::{NewCall, UsageKind};
 use throughline_tokens::Usage;
 use throughline_wire::Answer;
@@ -105,7 +105,7 @@ impl ManagedSession {
             is_cached: is_cached(target.cache, sent),
         };
         let usage = used.tells_of_cache.then_some(&used.reading.usage);
-        cache_outcome(self.prompt.last_request.as_ref().map(|last| &last.prompt), &now, usage, rules)
+        CacheOutcome::of_call(self.prompt.last_request.as_ref().map(|last| &last.prompt), &now, usage, rules)
     }
 
     /// What the next call is compared with.

@@ -11,7 +11,7 @@ use throughline_provider::{CachePolicy, Chunk, OutgoingCall, ProviderError, Prov
 use throughline_store::{Holder, Millis, NewCall, SessionId};
 use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::WireFormat;
-use throughline_wire::{AnswerDraft, Delta, decode_response, write_response};
+use throughline_wire::{Answer, AnswerDraft, Delta};
 use tokio_util::sync::CancellationToken;
 
 use super::host::{BookingFuture, SummaryCalls};
@@ -98,8 +98,8 @@ impl Scripted {
         let number = self.calls().len();
         let draft = AnswerDraft { id: format!("summary_{number}"), ..draft };
         let draft = draft.with_usage(Usage { input: 1_000, output: 100, ..Usage::default() });
-        let json = write_response(self.wire_format, &draft);
-        let answer = decode_response(self.wire_format, json.as_bytes()).unwrap();
+        let json = draft.to_response(self.wire_format);
+        let answer = Answer::decode(self.wire_format, json.as_bytes()).unwrap();
         UpstreamAnswer { answer, first_content: Some(Duration::from_millis(5)) }
     }
 }

@@ -13,7 +13,7 @@ use throughline_provider::{
 use throughline_transcript::WireFormat;
 use throughline_wire::{
     Answer, CapMember, Delta, ErrorBody, LiveTranslation, Request, StreamDecoder, Streaming, TranslationBack,
-    WireEvent, decode_response, translate_request, write_error,
+    WireEvent,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -82,8 +82,8 @@ impl TranslatingUpstream {
     fn put_over(&self, call: OutgoingCall) -> Result<(OutgoingCall, TranslationBack), String> {
         let request = Request::decode(call.wire_format, &call.body).map_err(|error| error.to_string())?;
         let asked_secs = u64::try_from(self.host.now_ms() / 1_000).unwrap_or_default();
-        let translated = translate_request(&request, self.spoken, self.cap, asked_secs)
-            .map_err(|error| error.to_string())?;
+        let translated =
+            request.translate(self.spoken, self.cap, asked_secs).map_err(|error| error.to_string())?;
         self.tell(&translated.left_out);
         let headers = headers_on(self.spoken, call.headers);
         let over = OutgoingCall {
@@ -116,7 +116,7 @@ impl TranslatingUpstream {
     ) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
         let received = self.inner.send(call, None, cancel).await?;
         let body = Bytes::from(back.whole(&received.answer));
-        let answer = decode_response(back.to, &body).map_err(|error| unreadable(&error.to_string()))?;
+        let answer = Answer::decode(back.to, &body).map_err(|error| unreadable(&error.to_string()))?;
         if let Some(pieces) = pieces {
             let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
             let text = answer.text();
@@ -290,7 +290,7 @@ fn refusal_on(client: WireFormat, refusal: &Refusal) -> Refusal {
     Refusal {
         status: refusal.status,
         headers: refusal.headers.iter().filter(is_own).cloned().chain([kind]).collect(),
-        body: write_error(client, &error).into(),
+        body: error.to_json(client).into(),
     }
 }
 

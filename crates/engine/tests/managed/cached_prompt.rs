@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use throughline_compaction::{RuleSummariser, Summariser};
 use throughline_engine::{CachedPrompt, CompressRequest, Compressor, CompressorSetup, SummariserSource};
-use throughline_provider::{MOST_MARKS, count_marks};
+use throughline_provider::{CacheMarks, MOST_MARKS};
 use throughline_transcript::{RawJson, WireFormat};
 
 use crate::prefix::unmarked;
@@ -49,7 +49,7 @@ async fn a_ride_is_what_was_sent_and_one_message_more() {
             let items = RawJson(&body).get(list).unwrap().elements().count();
             let apart = usize::from(wire_format == WireFormat::Chat);
             assert_eq!(items, cached_prompt.messages() + 1 + apart, "{wire_format}");
-            let marks: usize = RawJson(&body).members().map(|(_, value)| count_marks(value.0)).sum();
+            let marks: usize = RawJson(&body).members().map(|(_, value)| CacheMarks::count_in(value.0)).sum();
             assert!(marks <= MOST_MARKS, "{wire_format}: {marks}");
             assert_eq!(marks > 0, wire_format != WireFormat::Responses, "{wire_format}");
             assert!(cached_prompt.prompt_tokens().unwrap() > 1_000, "{wire_format}");

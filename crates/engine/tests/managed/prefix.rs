@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use throughline_engine::{CallInput, IncomingMessage, ManagedSession};
-use throughline_provider::{MOST_MARKS, count_marks, without_marks};
+use throughline_provider::{CacheMarks, MOST_MARKS};
 use throughline_testkit::{Fault, any_conversation, broken_conversation};
 use throughline_transcript::{Groups, Message, RawJson, Role, ViolationKind, WireFormat, violations};
 use throughline_wire::Request;
@@ -15,9 +15,9 @@ fn pieces(body: &str) -> (Vec<String>, Vec<String>) {
     let (mut around, mut items) = (Vec::new(), Vec::new());
     for (name, value) in RawJson(body).members() {
         if matches!(&*name, "messages" | "input") {
-            items.extend(value.elements().map(|item| without_marks(item.0).into_owned()));
+            items.extend(value.elements().map(|item| CacheMarks::removed_from(item.0).into_owned()));
         } else {
-            around.push(format!("{name}:{}", without_marks(value.0)));
+            around.push(format!("{name}:{}", CacheMarks::removed_from(value.0)));
         }
     }
     (around, items)
@@ -43,10 +43,10 @@ struct Last {
 
 /// Holds a body against the one before it.
 fn check(last: Option<&Last>, now: &Last) -> Result<(), TestCaseError> {
-    let marks = count_marks(RawJson(&now.body).get("system").map_or("null", |system| system.0));
+    let marks = CacheMarks::count_in(RawJson(&now.body).get("system").map_or("null", |system| system.0));
     let list = RawJson(&now.body).members().find(|(name, _)| matches!(&**name, "messages" | "input"));
     let on_items: usize =
-        list.iter().flat_map(|(_, list)| list.elements()).map(|item| count_marks(item.0)).sum();
+        list.iter().flat_map(|(_, list)| list.elements()).map(|item| CacheMarks::count_in(item.0)).sum();
     prop_assert!(marks + on_items <= MOST_MARKS, "{} marks", marks + on_items);
     let Some(last) = last.filter(|last| last.session == now.session) else { return Ok(()) };
     let ((around, items), (now_around, now_items)) = (pieces(&last.body), pieces(&now.body));

@@ -17,9 +17,7 @@ use throughline_provider::{
 use throughline_store::{Holder, IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, decode_message, text_message};
-use throughline_wire::{
-    Answer, AnswerDraft, AnswerPart, RequestParts, System, ToolCall, decode_response, write_response,
-};
+use throughline_wire::{Answer, AnswerDraft, AnswerPart, RequestParts, System, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 /// When every story begins.
@@ -129,7 +127,7 @@ impl Script {
             None => draft,
         };
         let answer =
-            decode_response(self.wire_format, write_response(self.wire_format, &draft).as_bytes()).unwrap();
+            Answer::decode(self.wire_format, draft.to_response(self.wire_format).as_bytes()).unwrap();
         Ok(UpstreamAnswer { answer, first_content: Some(Duration::from_millis(3)) })
     }
 
@@ -139,8 +137,8 @@ impl Script {
             Some(Act::Say(draft)) => self.answer(draft, body),
             Some(Act::SayUsed(text, usage)) => {
                 let draft = AnswerDraft { id: "the same every time".to_owned(), ..AnswerDraft::text(text) };
-                let json = write_response(self.wire_format, &draft.with_usage(usage));
-                let answer = decode_response(self.wire_format, json.as_bytes()).unwrap();
+                let json = draft.with_usage(usage).to_response(self.wire_format);
+                let answer = Answer::decode(self.wire_format, json.as_bytes()).unwrap();
                 Ok(UpstreamAnswer { answer, first_content: None })
             }
             Some(Act::SayWithoutUsage(text)) => {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::Response;
 use serde_json::{Value, json};
 use throughline_store::{SessionId, find_session};
-use throughline_wire::{WireEvent, write_comment};
+use throughline_wire::WireEvent;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::error::ApiError;
@@ -40,7 +40,7 @@ pub(super) async fn stream(
     tokio::spawn(async move {
         let mut only = only;
         let mut first = Vec::new();
-        write_comment("listening", &mut first);
+        WireEvent::append_comment("listening", &mut first);
         if sender.send(Bytes::from(first)).await.is_err() {
             return;
         }
@@ -52,7 +52,7 @@ pub(super) async fn stream(
                 told = feed.recv() => told,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {
                     let mut comment = Vec::new();
-                    write_comment("", &mut comment);
+                    WireEvent::append_comment("", &mut comment);
                     if sender.send(Bytes::from(comment)).await.is_err() {
                         return;
                     }

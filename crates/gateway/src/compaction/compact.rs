@@ -15,7 +15,6 @@ use throughline_tokens::Usage;
 use throughline_transcript::{Message, RawJson, Role, WireFormat};
 use throughline_wire::{
     AnswerDraft, AnswerPart, ReportedUsage, Request, StopReason, StreamShape, Streaming, WireEvent,
-    write_response, write_stream, write_usage,
 };
 
 use crate::compaction::compaction_item::{COMPACTION, refuse_foreign};
@@ -75,9 +74,9 @@ pub(crate) async fn answer_trigger(
         usage: Some(ReportedUsage { usage: answer.usage, cache_write_1h: 0 }),
     };
     Ok(match streaming {
-        Streaming::Whole => json(write_response(WireFormat::Responses, &draft)),
+        Streaming::Whole => json(draft.to_response(WireFormat::Responses)),
         Streaming::Streamed => {
-            let events = write_stream(WireFormat::Responses, &draft, &StreamShape::default());
+            let events = draft.to_stream(WireFormat::Responses, &StreamShape::default());
             let bytes: Vec<u8> = events.iter().flat_map(WireEvent::to_bytes).collect();
             with_type(Bytes::from(bytes), "text/event-stream; charset=utf-8")
         }
@@ -92,7 +91,7 @@ pub(crate) async fn answer(
     let (turn, _) = read_managed_request(gateway, inbound, WireFormat::Responses).await?;
     let answer = gateway.compact(turn).await?;
     let output: Vec<String> = answer.kept.into_iter().chain([answer.item]).collect();
-    let usage = write_usage(WireFormat::Responses, &ReportedUsage { usage: answer.usage, cache_write_1h: 0 });
+    let usage = (ReportedUsage { usage: answer.usage, cache_write_1h: 0 }).to_json(WireFormat::Responses);
     Ok(json(format!(
         r#"{{"id":"{}","object":"response.compaction","created_at":{},"output":[{}],"usage":{usage}}}"#,
         answer.id,

@@ -13,7 +13,7 @@ use throughline_engine::{AnswerPiece, CallOutcome, SessionError};
 use throughline_provider::{ANSWER_NOT_HELD, Chunk, Refusal};
 use throughline_store::SessionId;
 use throughline_transcript::{RawJson, WireFormat};
-use throughline_wire::{Delta, Streaming, write_error_event};
+use throughline_wire::{Delta, Streaming};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::DropGuard;
 
@@ -197,7 +197,7 @@ impl ResponseStream {
                 let _ = sender.send(held_back).await;
             }
             let refused = log.gateway.call_failed(&error);
-            let event = write_error_event(log.wire, &refused.error_body(), next_number);
+            let event = refused.error_body().to_event(log.wire, next_number);
             let _ = sender.send(Bytes::from(event.to_bytes())).await;
         }
         (log, AnswerEnd::BrokenOff)

@@ -3,7 +3,7 @@
 use throughline_config::model_fits;
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};
 use throughline_transcript::WireFormat;
-use throughline_wire::can_translate;
+use throughline_wire::Request;
 
 use crate::error::GatewayError;
 
@@ -56,7 +56,7 @@ impl UpstreamSpec {
         if self.wires.contains(&wire) {
             return Some(wire);
         }
-        self.wires.iter().copied().find(|spoken| can_translate(wire, *spoken))
+        self.wires.iter().copied().find(|spoken| Request::can_translate(wire, *spoken))
     }
 
     fn serves(&self, model: &str) -> bool {

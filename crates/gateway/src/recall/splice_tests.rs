@@ -3,7 +3,6 @@ use serde_json::Value;
 use throughline_transcript::Message;
 use throughline_wire::{
     Answer, AnswerDraft, AnswerPart, Delta, Seal, StopReason, StreamDecoder, StreamShape, ToolCall,
-    decode_response, write_response, write_stream,
 };
 
 use super::*;
@@ -52,17 +51,17 @@ fn spliced(wire: WireFormat, streaming: Streaming, rounds: &[AnswerDraft], chunk
 
 fn written(wire: WireFormat, streaming: Streaming, draft: &AnswerDraft) -> Vec<u8> {
     match streaming {
-        Streaming::Whole => write_response(wire, draft).into_bytes(),
+        Streaming::Whole => draft.to_response(wire).into_bytes(),
         Streaming::Streamed => {
             let shape = StreamShape { chunk_chars: 3, ..StreamShape::default() };
-            write_stream(wire, draft, &shape).iter().flat_map(throughline_wire::WireEvent::to_bytes).collect()
+            draft.to_stream(wire, &shape).iter().flat_map(throughline_wire::WireEvent::to_bytes).collect()
         }
     }
 }
 
 fn read(wire: WireFormat, streaming: Streaming, bytes: &[u8]) -> Answer {
     match streaming {
-        Streaming::Whole => decode_response(wire, bytes).unwrap(),
+        Streaming::Whole => Answer::decode(wire, bytes).unwrap(),
         Streaming::Streamed => {
             let (mut decoder, mut deltas) = (StreamDecoder::new(wire), Vec::<Delta>::new());
             decoder.feed(bytes, &mut deltas).unwrap();
@@ -127,7 +126,7 @@ fn parse(json: &str) -> Message {
 fn recorded(wire: WireFormat, rounds: &[AnswerDraft]) -> Vec<Message> {
     let mut all = vec![parse(r#"{"role":"user","content":"what was it?"}"#)];
     for (number, draft) in rounds.iter().enumerate() {
-        let answer = decode_response(wire, write_response(wire, draft).as_bytes()).unwrap();
+        let answer = Answer::decode(wire, draft.to_response(wire).as_bytes()).unwrap();
         let ids: Vec<String> = answer.tool_calls().map(|call| call.id.clone()).collect();
         all.extend(answer.messages);
         if number + 1 < rounds.len() {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::WireFormat;
-use throughline_wire::{StreamDecoder, decode_response};
+use throughline_wire::{Answer, StreamDecoder};
 
 use crate::stage::{MODEL, Stage};
 
@@ -26,7 +26,7 @@ async fn ask(stage: &Stage, text: &str, previous: Option<&str>, stream: bool) ->
     let (status, body) = (response.status(), response.bytes().await.unwrap());
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
     let answer = match stream {
-        false => decode_response(WireFormat::Responses, &body).unwrap(),
+        false => Answer::decode(WireFormat::Responses, &body).unwrap(),
         true => {
             let mut decoder = StreamDecoder::new(WireFormat::Responses);
             let mut deltas = Vec::new();

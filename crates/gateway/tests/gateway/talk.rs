@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use throughline_transcript::WireFormat;
-use throughline_wire::{Answer, Delta, StreamDecoder, decode_response};
+use throughline_wire::{Answer, Delta, StreamDecoder};
 
 use crate::stage::{MODEL, Stage};
 
@@ -41,7 +41,7 @@ impl Talk {
         let (status, body) = (response.status(), response.bytes().await.unwrap());
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
         let answer = match stream {
-            false => decode_response(self.wire, &body).unwrap(),
+            false => Answer::decode(self.wire, &body).unwrap(),
             true => {
                 let mut decoder = StreamDecoder::new(self.wire);
                 let mut deltas: Vec<Delta> = Vec::new();

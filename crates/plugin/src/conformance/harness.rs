@@ -14,9 +14,7 @@ use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::{
     Message, RawJson, Role, SharedText, WireFormat, decode_message, text_message, tool_result_stub,
 };
-use throughline_wire::{
-    AnswerDraft, AnswerPart, RequestParts, System, ToolCall, decode_response, write_response,
-};
+use throughline_wire::{Answer, AnswerDraft, AnswerPart, RequestParts, System, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use super::check::{CheckEnvironment, MakeEngine};
@@ -78,8 +76,7 @@ impl ScriptedModel {
         let input = u64::try_from(body.len() / 4).ok()?;
         let draft = AnswerDraft { id: format!("answer_{number}"), ..draft };
         let draft = draft.with_usage(Usage { input, output: 20, ..Usage::default() });
-        let answer =
-            decode_response(self.wire_format, write_response(self.wire_format, &draft).as_bytes()).ok()?;
+        let answer = Answer::decode(self.wire_format, draft.to_response(self.wire_format).as_bytes()).ok()?;
         Some(UpstreamAnswer { answer, first_content: None })
     }
 }

@@ -12,7 +12,7 @@ use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, dec
 use throughline_wire::Request;
 
 use super::rules::CacheStyle;
-use crate::cache_marks::{MOST_MARKS, without_marks};
+use crate::cache_marks::{CacheMarks, MOST_MARKS};
 use crate::cache_policy::CacheTtl;
 
 /// A cache that needs no marks finds a prefix that ends inside a message; long texts are cut this fine for it.
@@ -280,7 +280,7 @@ fn ttl_of(mark: RawJson<'_>) -> Result<CacheTtl, MarkComplaint> {
 }
 
 fn cut_tool(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
-    let bare = without_marks(json);
+    let bare = CacheMarks::removed_from(json);
     let tokens = model.estimate_content(&ContentProfile::of_tools(&format!("[{bare}]")));
     let hash = digest(&[b"tool", bare.as_bytes()]);
     let piece = PromptPiece { hash, tokens, mark: mark_on(RawJson(json))?, takes_mark: true };
@@ -294,7 +294,7 @@ fn cut_system(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
         if json.starts_with('[') { whole.elements().collect() } else { vec![whole] };
     for block in blocks {
         let is_first = cut.pieces.is_empty();
-        let bare = without_marks(block.0);
+        let bare = CacheMarks::removed_from(block.0);
         let mut profile = ContentProfile::of_system(&if block.0.starts_with('{') {
             format!("[{bare}]")
         } else {
@@ -335,8 +335,8 @@ fn cut_message(message: &Message, wire_format: WireFormat, model: &TokenModel) -
     let blocks = if blocks.is_empty() { whole() } else { blocks };
     for (block, alone) in blocks {
         let is_first = cut.pieces.is_empty();
-        let bare = without_marks(block.0);
-        let alone = decode_message(SharedText::new(without_marks(&alone).into_owned()));
+        let bare = CacheMarks::removed_from(block.0);
+        let alone = decode_message(SharedText::new(CacheMarks::removed_from(&alone).into_owned()));
         let mut profile = alone.map(|alone| ContentProfile::of_message(&alone)).unwrap_or_default();
         profile.messages = u32::from(is_first);
         let start: &[u8] = if is_first { b"message" } else { b"further" };
@@ -384,7 +384,7 @@ fn cites(block: RawJson<'_>) -> bool {
 /// Cuts a text finer: slices of its bytes share out the tokens of its pieces.
 fn sliced(json: &str, pieces: &[PromptPiece]) -> Vec<PromptPiece> {
     let tokens: u64 = pieces.iter().map(|piece| piece.tokens).sum();
-    let bare = without_marks(json);
+    let bare = CacheMarks::removed_from(json);
     let slices: Vec<&[u8]> = bare.as_bytes().chunks(SLICE_BYTES).collect();
     let (mut bytes, mut given) = (0u64, 0u64);
     let all_bytes = bare.len().max(1) as u64;

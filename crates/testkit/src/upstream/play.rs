@@ -6,7 +6,6 @@ use throughline_tokens::{TextProfile, TokenModel, model_facts};
 use throughline_transcript::WireFormat;
 use throughline_wire::{
     AnswerDraft, AnswerPart, ErrorBody, ReportedUsage, Request, StreamUsage, Streaming, WireEvent,
-    write_error, write_error_event, write_response, write_stream,
 };
 
 use super::recorded::RecordedRequest;
@@ -159,14 +158,14 @@ fn rendered(
             {
                 shape.usage = StreamUsage::Omitted;
             }
-            let events = write_stream(wire_format, draft, &shape);
+            let events = draft.to_stream(wire_format, &shape);
             let pieces: Vec<Bytes> = events.iter().map(WireEvent::to_bytes).map(Bytes::from).collect();
             (200, "text/event-stream; charset=utf-8", pieces, None)
         }
         Content::Answer(draft) | Content::Exact(draft) => {
-            whole(200, "application/json", write_response(wire_format, draft))
+            whole(200, "application/json", draft.to_response(wire_format))
         }
-        Content::Error(status, error) => whole(*status, "application/json", write_error(wire_format, error)),
+        Content::Error(status, error) => whole(*status, "application/json", error.to_json(wire_format)),
         Content::Raw { status, kind, body } => whole(*status, kind, body.clone()),
     };
     let began = (200..300).contains(&status);
@@ -219,5 +218,5 @@ fn act_of(fault: &Fault, wire_format: WireFormat, events_before: usize) -> Act {
 }
 
 fn error_event(wire_format: WireFormat, error: &ErrorBody, events_before: usize) -> Bytes {
-    Bytes::from(write_error_event(wire_format, error, events_before as u64).to_bytes())
+    Bytes::from(error.to_event(wire_format, events_before as u64).to_bytes())
 }

@@ -4,7 +4,7 @@ use throughline_transcript::WireFormat;
 
 use crate::answer::{Answer, AnswerPart};
 use crate::delta::Delta;
-use crate::response::{ResponseError, decode_response};
+use crate::response::ResponseError;
 use crate::stream::outcome::StreamError;
 
 /// Reads such a body; `None` when it is too broken to say what it is.
@@ -13,7 +13,7 @@ pub(super) fn read(
     body: &[u8],
     deltas: &mut Vec<Delta>,
 ) -> Result<Option<Answer>, StreamError> {
-    match decode_response(wire_format, body) {
+    match Answer::decode(wire_format, body) {
         Ok(answer) => {
             show(&answer, deltas);
             Ok(Some(answer))

@@ -38,7 +38,7 @@ impl TranslationBack {
             stop: answer.stop.reason,
             usage: reported(answer),
         };
-        crate::write::write_response(self.to, &draft)
+        draft.to_response(self.to)
     }
 
     fn part(&self, part: &AnswerPart) -> Option<AnswerPart> {

@@ -8,7 +8,7 @@ use crate::answer::StopReason;
 use crate::draft::ReportedUsage;
 use crate::json_object::{ObjectWriter, list};
 use crate::sse_writer::{DONE, WireEvent};
-use crate::write::{stop_word, write_usage};
+use crate::write::stop_word;
 
 /// An answer as its events are written.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl TranslatedForm {
             }
             WireFormat::Anthropic => {
                 // What the prompt took is known at the end; it is told there.
-                let usage = write_usage(WireFormat::Anthropic, &ReportedUsage::default());
+                let usage = ReportedUsage::default().to_json(WireFormat::Anthropic);
                 let message = ObjectWriter::new()
                     .text("id", &self.id)
                     .text("type", "message")
@@ -164,7 +164,7 @@ impl TranslatedForm {
         events: &mut Vec<WireEvent>,
     ) {
         let word = stop_word(self.back.to, stop);
-        let used = usage.map(|usage| write_usage(self.back.to, &usage));
+        let used = usage.map(|usage| usage.to_json(self.back.to));
         match self.back.to {
             WireFormat::Chat => {
                 events.push(self.chunk("{}", word));

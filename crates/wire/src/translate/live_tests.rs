@@ -8,8 +8,7 @@ use super::*;
 use crate::answer::{Seal, StopReason};
 use crate::draft::{AnswerDraft, StreamShape};
 use crate::stream::StreamDecoder;
-use crate::write::{write_response, write_stream};
-use crate::{decode_response, translate::can_translate};
+use crate::{Answer, translate::Request};
 
 fn back(to: WireFormat) -> TranslationBack {
     TranslationBack {
@@ -24,7 +23,7 @@ fn back(to: WireFormat) -> TranslationBack {
 fn ways() -> Vec<(WireFormat, WireFormat)> {
     let all = WireFormat::ALL;
     let pairs = all.iter().flat_map(|client| all.iter().map(move |server| (*client, *server)));
-    pairs.filter(|(client, server)| can_translate(*client, *server)).collect()
+    pairs.filter(|(client, server)| Request::can_translate(*client, *server)).collect()
 }
 
 /// The answer a caller reads, translated as it streams.
@@ -38,7 +37,7 @@ fn streamed(
     let mut decoder = StreamDecoder::new(server);
     let mut live = LiveTranslation::new(back(client));
     let (mut deltas, mut events) = (Vec::new(), Vec::new());
-    for event in write_stream(server, draft, &shape) {
+    for event in draft.to_stream(server, &shape) {
         deltas.clear();
         decoder.feed(&event.to_bytes(), &mut deltas).unwrap();
         live.feed(&deltas, &mut events);
@@ -132,8 +131,7 @@ fn a_tool_of_free_text_gets_its_text_back() {
     let done = String::from_utf8(done.unwrap().to_bytes()).unwrap();
     assert!(done.contains(r#""type":"custom_tool_call""#), "{done}");
     assert!(done.contains(r#""input":"*** Begin Patch\n+line""#), "{done}");
-    let whole =
-        decode_response(WireFormat::Chat, write_response(WireFormat::Chat, &draft).as_bytes()).unwrap();
+    let whole = Answer::decode(WireFormat::Chat, draft.to_response(WireFormat::Chat).as_bytes()).unwrap();
     let written = back(WireFormat::Responses).whole(&whole);
     assert!(written.contains(r#""input":"*** Begin Patch\n+line""#), "{written}");
 }
@@ -173,7 +171,7 @@ fn calls_that_mix_their_arguments_are_put_in_order() {
 fn an_answer_that_came_in_one_piece_is_told_as_a_stream() {
     let draft = draft(vec![AnswerPart::Text("Hello.".to_owned()), call(1, "read", "{}")]);
     for (client, server) in ways() {
-        let answer = decode_response(server, write_response(server, &draft).as_bytes()).unwrap();
+        let answer = Answer::decode(server, draft.to_response(server).as_bytes()).unwrap();
         let mut live = LiveTranslation::new(back(client));
         let mut events = Vec::new();
         live.feed(&[Delta::Text(answer.text())], &mut events);
@@ -211,9 +209,9 @@ proptest! {
         }
         let (client, server) = ways()[way];
         let draft = draft(parts);
-        let said = decode_response(server, write_response(server, &draft).as_bytes()).unwrap();
+        let said = Answer::decode(server, draft.to_response(server).as_bytes()).unwrap();
         let (streamed, _) = streamed(&draft, client, server, chars);
-        let whole = decode_response(client, back(client).whole(&said).as_bytes()).unwrap();
+        let whole = Answer::decode(client, back(client).whole(&said).as_bytes()).unwrap();
         for read in [&streamed, &whole] {
             prop_assert_eq!(read.text(), said.text());
             prop_assert_eq!(calls(read), calls(&said));

@@ -6,7 +6,7 @@ use crate::answer::{AnswerPart, Seal, ToolCall};
 use crate::draft::{AnswerDraft, StreamShape, StreamUsage};
 use crate::json_object::{ObjectWriter, list};
 use crate::sse_writer::{DONE, WireEvent};
-use crate::write::shared::{pieces, stop_word, write_usage};
+use crate::write::shared::{pieces, stop_word};
 
 /// The pieces of a draft that a chat message has a place for.
 struct Content<'a> {
@@ -92,7 +92,7 @@ pub(crate) fn response(draft: &AnswerDraft) -> String {
         .number("index", 0)
         .raw("message", &message.finish())
         .text_or_null("finish_reason", stop_word(WireFormat::Chat, draft.stop));
-    let usage = draft.usage.map(|usage| write_usage(WireFormat::Chat, &usage));
+    let usage = draft.usage.map(|usage| usage.to_json(WireFormat::Chat));
     head(draft, "chat.completion")
         .raw("choices", &list(&[choice.finish()]))
         .maybe("usage", usage.as_deref())
@@ -152,7 +152,7 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
     }
     if let Some(usage) = usage {
         let last = head(draft, "chat.completion.chunk").raw("choices", "[]");
-        let last = last.raw("usage", &write_usage(WireFormat::Chat, &usage));
+        let last = last.raw("usage", &usage.to_json(WireFormat::Chat));
         events.push(WireEvent::unnamed(last.finish()));
     }
     events.push(WireEvent::unnamed(DONE));

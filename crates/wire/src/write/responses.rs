@@ -7,7 +7,7 @@ use crate::draft::{AnswerDraft, StreamShape};
 use crate::json_object::{ObjectWriter, list};
 use crate::json_value::is_json_object;
 use crate::sse_writer::WireEvent;
-use crate::write::shared::{pieces, stop_word, write_usage};
+use crate::write::shared::{pieces, stop_word};
 
 /// An output item.
 enum OutputItem<'a> {
@@ -168,7 +168,7 @@ fn object(draft: &AnswerDraft, output: &str, moment: Moment) -> String {
         None => ("in_progress", None),
     };
     let incomplete = incomplete.map(|reason| ObjectWriter::new().text("reason", reason).finish());
-    let usage = draft.usage.filter(|_| has_ended).map(|usage| write_usage(WireFormat::Responses, &usage));
+    let usage = draft.usage.filter(|_| has_ended).map(|usage| usage.to_json(WireFormat::Responses));
     ObjectWriter::new()
         .text("id", &draft.id)
         .text("object", "response")

@@ -7,31 +7,33 @@ use crate::answer::StopReason;
 use crate::draft::ReportedUsage;
 use crate::json_object::ObjectWriter;
 
-/// A report of usage in the form of a wire.
-#[must_use]
-pub fn write_usage(wire_format: WireFormat, reported: &ReportedUsage) -> String {
-    let usage = reported.usage;
-    let cached = || {
-        let details = ObjectWriter::new().number("cached_tokens", usage.cache_read);
-        details.number("cache_write_tokens", usage.cache_write).finish()
-    };
-    let reasoning = || ObjectWriter::new().number("reasoning_tokens", usage.reasoning).finish();
-    match wire_format {
-        WireFormat::Chat => ObjectWriter::new()
-            .number("prompt_tokens", usage.prompt())
-            .number("completion_tokens", usage.output)
-            .number("total_tokens", usage.total())
-            .raw("prompt_tokens_details", &cached())
-            .raw("completion_tokens_details", &reasoning())
-            .finish(),
-        WireFormat::Responses => ObjectWriter::new()
-            .number("input_tokens", usage.prompt())
-            .raw("input_tokens_details", &cached())
-            .number("output_tokens", usage.output)
-            .raw("output_tokens_details", &reasoning())
-            .number("total_tokens", usage.total())
-            .finish(),
-        WireFormat::Anthropic => anthropic_usage(reported),
+impl ReportedUsage {
+    /// This report in the form of a wire.
+    #[must_use]
+    pub fn to_json(&self, wire_format: WireFormat) -> String {
+        let usage = self.usage;
+        let cached = || {
+            let details = ObjectWriter::new().number("cached_tokens", usage.cache_read);
+            details.number("cache_write_tokens", usage.cache_write).finish()
+        };
+        let reasoning = || ObjectWriter::new().number("reasoning_tokens", usage.reasoning).finish();
+        match wire_format {
+            WireFormat::Chat => ObjectWriter::new()
+                .number("prompt_tokens", usage.prompt())
+                .number("completion_tokens", usage.output)
+                .number("total_tokens", usage.total())
+                .raw("prompt_tokens_details", &cached())
+                .raw("completion_tokens_details", &reasoning())
+                .finish(),
+            WireFormat::Responses => ObjectWriter::new()
+                .number("input_tokens", usage.prompt())
+                .raw("input_tokens_details", &cached())
+                .number("output_tokens", usage.output)
+                .raw("output_tokens_details", &reasoning())
+                .number("total_tokens", usage.total())
+                .finish(),
+            WireFormat::Anthropic => anthropic_usage(self),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Events of a stream as they are left out, held back or written anew.
 
 use serde_json::Value;
-use throughline_wire::{SseFrame, write_event};
+use throughline_wire::{SseFrame, WireEvent};
 
 /// What follows a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl SpliceEvent {
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        write_event(self.name.as_deref(), &self.data.to_string(), out);
+        WireEvent::append(self.name.as_deref(), &self.data.to_string(), out);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde::de::IgnoredAny;
-use throughline_tokens::{PriceBasis, PricedCall, cost, parse_usage};
+use throughline_tokens::{PriceBasis, PricedCall, UsageReading};
 use throughline_transcript::{
     CutRule, DecodeOptions, WireFormat, WireFormatChoice, GroupAtomicity, Groups, LeadingRole, Message, Pairing,
     Part, Role, SeamRoles, SharedText, Source, Transcript, cut_points, decode_message, decode_message_text,
@@ -112,14 +112,14 @@ fn check_facts(transcript: &Transcript) {
 /// Any text as a report of usage: what is read adds up and can be priced without a guess.
 pub fn usage(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(reading) = parse_usage(text) else { return };
+    let Ok(reading) = UsageReading::parse(text) else { return };
     let usage = reading.usage;
     assert!(usage.reasoning <= usage.output && reading.cache_write_1h <= usage.cache_write);
     assert_eq!(usage.total(), usage.prompt().saturating_add(usage.output));
     for model in ["claude-opus-4-6", "gpt-5.4", text] {
         let call =
             PricedCall { model, provider: "", at_ms: 0, usage, cache_write_1h: reading.cache_write_1h };
-        let cost = cost(&call);
+        let cost = call.list_cost();
         let is_known = matches!(cost.basis, PriceBasis::List(_) | PriceBasis::Included);
         assert_eq!((cost.micro_usd.is_some(), cost.uncached_micro_usd.is_some()), (is_known, is_known));
     }

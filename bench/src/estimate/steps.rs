@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use throughline_tokens::{ContentProfile, Encoding, Family, Feature, TokenModel, parse_usage};
+use throughline_tokens::{ContentProfile, Encoding, Family, Feature, TokenModel, UsageReading};
 use throughline_transcript::{Message, Part, decode_message_text};
 
 use super::fit::{FitOptions, Prior, Sample};
@@ -180,7 +180,7 @@ impl Log {
         }
         let prompt = message
             .usage
-            .map_or(0, |usage| parse_usage(usage.get()).map_or(0, |reading| reading.usage.prompt()));
+            .map_or(0, |usage| UsageReading::parse(usage.get()).map_or(0, |reading| reading.usage.prompt()));
         if let Some(before) = self.prompt.replace(prompt) {
             if self.compacted || prompt <= before {
                 self.left_out += 1;

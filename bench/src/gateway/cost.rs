@@ -15,7 +15,7 @@ use throughline_compaction::Section;
 use throughline_provider::{CacheMarks, CacheStyle, CacheTtl, MarkLayout, PrefixCache};
 use throughline_replay::{RecordedCall, Recording};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
-use throughline_tokens::{PricedCall, Usage, cost};
+use throughline_tokens::{PricedCall, Usage};
 use throughline_transcript::{
     Message, Part, RawJson, Role, SharedText, WireFormat, decode_message, text_message,
 };
@@ -124,7 +124,7 @@ impl Till {
             usage,
             cache_write_1h: prompt.reported.cache_write_1h,
         };
-        self.micro_usd += cost(&call).micro_usd.ok_or("the model has no price")?;
+        self.micro_usd += call.list_cost().micro_usd.ok_or("the model has no price")?;
         Ok(ReportedUsage { usage, ..prompt.reported })
     }
 

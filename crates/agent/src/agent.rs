@@ -17,9 +17,7 @@ use throughline_engine::{
     CompactionResult, Envelope, ManagedSession, ManualCompaction, ModelTarget, SessionError, SessionSetup,
     ToolOutputPolicy, ToolSchema, tools_json,
 };
-use throughline_store::{
-    EndReason, Guard, GuardScope, NewSession, SessionId, StoreError, StoredPreamble, last_preamble,
-};
+use throughline_store::{EndReason, Guard, GuardScope, NewSession, SessionId, StoreError, StoredPreamble};
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{CapMember, RequestParts, Streaming, System};
 use tokio_util::sync::CancellationToken;
@@ -119,7 +117,7 @@ impl Agent {
         let (preamble, finished) = blocking(move || {
             let at = store.session(&owner, &id)?;
             let kept = |name: &str| store.guard(&GuardScope::Chain(owner.clone(), id.clone()), name, 0);
-            Ok((last_preamble(store.as_ref(), &owner, &at)?, kept(FINISHED_CALLS)?))
+            Ok((StoredPreamble::last(store.as_ref(), &owner, &at)?, kept(FINISHED_CALLS)?))
         })
         .await?;
         let finished: Vec<Finished> =

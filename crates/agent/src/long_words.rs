@@ -3,7 +3,7 @@
 //!
 //! Not for: results of tools, which the engine sees to.
 
-use throughline_store::{ArtifactId, count_lines};
+use throughline_store::{ArtifactId, NewArtifact};
 
 /// Of what is shown, so much is the end: a question may stand before or behind what it is about.
 const END_PERCENT: usize = 40;
@@ -20,7 +20,8 @@ pub(crate) fn shortened(said: &str, shown_chars: usize, artifact: &ArtifactId, h
         None => rest.len(),
     };
     let (left_out, ends) = rest.split_at(end);
-    let (chars, missing, lines) = (said.chars().count(), left_out.chars().count(), count_lines(said));
+    let (chars, missing, lines) =
+        (said.chars().count(), left_out.chars().count(), NewArtifact::count_lines(said));
     format!(
         "{begins}\n<system-reminder>\nA note of the program: {missing} of the {chars} characters of this message are left out \
          here, because it is larger than your window. All of it ({lines} lines) is kept as artifact {artifact}. \

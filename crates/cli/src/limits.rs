@@ -12,7 +12,7 @@ use throughline_models::{
 use throughline_provider::EndpointKind;
 use throughline_tokens::{
     CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, SMALLEST_TAIL_MESSAGES, TokenModel,
-    WrittenFor, parse_usage,
+    UsageReading, WrittenFor,
 };
 use throughline_transcript::{Source, Transcript};
 
@@ -307,7 +307,7 @@ fn recorded_client(transcript: &Transcript) -> Option<RecordedClient> {
         return None;
     }
     let facts = transcript.log_facts()?;
-    let prompts = facts.calls.iter().filter_map(|call| parse_usage(call.usage.as_str()).ok());
+    let prompts = facts.calls.iter().filter_map(|call| UsageReading::parse(call.usage.as_str()).ok());
     let largest_prompt_tokens = prompts.map(|reading| reading.usage.prompt()).max()?;
     Some(RecordedClient::ClaudeCode { largest_prompt_tokens })
 }

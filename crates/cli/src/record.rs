@@ -7,8 +7,8 @@ pub(crate) mod session_context;
 pub(crate) mod test_samples;
 
 use throughline_store::{
-    Migration, Owner, Session, SessionId, SqliteStore, Store, StoreError, StoreProgress, ViewMessage,
-    conversation_lock, find_session,
+    LockRequest, Migration, Owner, Session, SessionId, SqliteStore, Store, StoreError, StoreProgress,
+    ViewMessage,
 };
 use throughline_transcript::{Message, Role, human_words};
 
@@ -112,7 +112,7 @@ impl<'a> OpenRecord<'a> {
     /// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one
     /// conversation, and no other, means the newest of them.
     pub(crate) fn session(&self, reference: &str) -> Result<Session, CliError> {
-        let (candidates, reference) = match find_session(&self.store, &self.owner, reference) {
+        let (candidates, reference) = match Session::find(&self.store, &self.owner, reference) {
             Ok(session) => return Ok(session),
             Err(StoreError::AmbiguousSession { candidates, reference }) => (candidates, reference),
             Err(other) => return Err(refused(other)),
@@ -136,7 +136,7 @@ impl<'a> OpenRecord<'a> {
         what: &str,
         act: impl FnOnce() -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let lock = match Lock::ask(self, conversation_lock(session.chain), what)? {
+        let lock = match Lock::ask(self, LockRequest::conversation_name(session.chain), what)? {
             LockAttempt::Taken(lock) => lock,
             LockAttempt::HeldBy(held) => {
                 return Err(CliError::new(Exit::Busy, format!("session {} is in use", session.id))

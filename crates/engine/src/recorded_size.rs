@@ -3,7 +3,7 @@
 //!
 //! Not for: conversations that are being held, which know their size.
 
-use throughline_store::{Millis, Owner, Session, Store, StoreError, UsageKind, last_preamble};
+use throughline_store::{Millis, Owner, Session, Store, StoreError, StoredPreamble, UsageKind};
 use throughline_tokens::{Calibrator, ContentProfile};
 
 use crate::context_engine::status::PendingRequest;
@@ -22,7 +22,7 @@ pub fn recorded_size(
     now_ms: Millis,
 ) -> Result<PendingRequest, StoreError> {
     let token_model = token_model_for(&limits.model, session.wire_format);
-    let preamble = last_preamble(store, owner, session)?;
+    let preamble = StoredPreamble::last(store, owner, session)?;
     let fixed_tokens = preamble.map_or(0, |sent| {
         let system =
             sent.system.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_system(&json)));

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use throughline_tokens::{ContentProfile, TokenModel, UsageReading, logged_usage};
+use throughline_tokens::{ContentProfile, TokenModel, UsageReading};
 use throughline_transcript::{
     LogFacts, Message, NewView, Preamble, Role, Source, SubAgent, Transcript, WireFormat,
 };
@@ -170,7 +170,7 @@ fn logged(facts: &LogFacts, times: &[i64]) -> Vec<LoggedCall> {
         Some(LoggedCall {
             model: call.model.clone(),
             at_ms: call.at_ms.or(said_ms).unwrap_or(BEGINNING_MS),
-            usage: logged_usage(call)?,
+            usage: UsageReading::of_log(call)?,
         })
     });
     calls.collect()
@@ -200,7 +200,7 @@ fn calls(
         let end = parted.unwrap_or(end);
         let told =
             facts.calls.iter().find(|call| call.message.is_some_and(|message| (at..end).contains(&message)));
-        let usage = told.and_then(logged_usage);
+        let usage = told.and_then(UsageReading::of_log);
         let said_ms = times.get(at).copied().unwrap_or(BEGINNING_MS);
         let last_ms = calls.last().map_or(i64::MIN, |call| call.at_ms);
         let at_ms = told.and_then(|call| call.at_ms).unwrap_or(said_ms).max(last_ms);

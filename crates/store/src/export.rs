@@ -83,7 +83,7 @@ pub fn export(
         }
     };
     let preamble = match options.form {
-        ExportForm::Body => last_preamble(store, owner, &session)?.unwrap_or_default(),
+        ExportForm::Body => StoredPreamble::last(store, owner, &session)?.unwrap_or_default(),
         ExportForm::List | ExportForm::Lines => StoredPreamble::default(),
     };
     Ok(write(&session, messages, preamble, options))
@@ -110,16 +110,18 @@ fn write(
     Export { text, messages: count, masked }
 }
 
-/// What stood before the messages of a session: as sent with the last call that tells, else as it was imported.
-pub fn last_preamble(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Option<StoredPreamble>> {
-    let calls = store.calls(owner, &session.id)?;
-    let mut id = calls.into_iter().rev().find_map(|call| call.call.preamble);
-    if id.is_none() {
-        let scope = GuardScope::Chain(owner.clone(), session.id.clone());
-        let guard = store.guard(&scope, PREAMBLE_GUARD, session.active_ms)?;
-        id = guard.and_then(|guard| guard.value.as_str().map(|id| PreambleId(id.to_owned())));
+impl StoredPreamble {
+    /// What stood before the messages of a session: as sent with the last call that tells, else as it was imported.
+    pub fn last(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Option<StoredPreamble>> {
+        let calls = store.calls(owner, &session.id)?;
+        let mut id = calls.into_iter().rev().find_map(|call| call.call.preamble);
+        if id.is_none() {
+            let scope = GuardScope::Chain(owner.clone(), session.id.clone());
+            let guard = store.guard(&scope, PREAMBLE_GUARD, session.active_ms)?;
+            id = guard.and_then(|guard| guard.value.as_str().map(|id| PreambleId(id.to_owned())));
+        }
+        id.map_or(Ok(None), |id| store.preamble(&id))
     }
-    id.map_or(Ok(None), |id| store.preamble(&id))
 }
 
 fn list_of(messages: &[String]) -> String {

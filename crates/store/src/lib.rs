@@ -57,32 +57,31 @@ mod sqlite;
 mod store;
 mod views;
 
-pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
+pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal};
 pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
-pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};
+pub use export::{Export, ExportForm, ExportOptions, ExportSide, export};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 #[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
 pub use layer::{StoreLayer, StoreMethod};
 pub use memory::MemoryStore;
 pub use message::{AppendRange, CallNames, NewMessage, StoredMessage, StoredRendition};
-pub use overview::{UsageOverview, cache_misses};
+pub use overview::UsageOverview;
 pub use search::request::{Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
-pub use sessions::chain::compactions_in_view;
 pub use sessions::guard::{Guard, GuardScope};
-pub use sessions::lineage::{ViewChange, find_session, find_tip, view_changes, view_changes_along};
-pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest, conversation_lock};
+pub use sessions::lineage::ViewChange;
+pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
 pub use sessions::session::{
     Conversation, EndReason, Link, LinkKind, ListCursor, MAX_NUMBERED, NewSession, Origin, Session,
-    SessionCounters, SessionFilter, numbered_key,
+    SessionCounters, SessionFilter,
 };
 pub use sessions::version::Version;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     BackupReport, Depth, Diagnosis, Examination, LostArtifact, Migration, RecordProblem, Remedy,
-    RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress, diagnose, repair,
+    RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress,
 };
 pub use store::{Dependants, Store};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};

@@ -31,15 +31,17 @@ impl UsageOverview {
             by_model: by(UsageBy::Model)?,
             by_task: by(UsageBy::Task)?,
             by_program: by(UsageBy::Program)?,
-            by_cache_miss: cache_misses(by(UsageBy::CacheMiss)?),
+            by_cache_miss: UsageTotal::largest_misses(by(UsageBy::CacheMiss)?),
         })
     }
 }
 
-/// The groups of calls that missed the cache, the most tokens first.
-#[must_use]
-pub fn cache_misses(mut groups: Vec<UsageTotal>) -> Vec<UsageTotal> {
-    groups.retain(|group| !group.group.is_empty());
-    groups.sort_by_key(|group| std::cmp::Reverse((group.unread_tokens(), group.calls)));
-    groups
+impl UsageTotal {
+    /// The groups of calls that missed the cache, the most tokens first.
+    #[must_use]
+    pub fn largest_misses(mut groups: Vec<UsageTotal>) -> Vec<UsageTotal> {
+        groups.retain(|group| !group.group.is_empty());
+        groups.sort_by_key(|group| std::cmp::Reverse((group.unread_tokens(), group.calls)));
+        groups
+    }
 }

@@ -51,7 +51,7 @@ pub use backup::BackupReport;
 pub(crate) use connection::open_foreign;
 pub use doctor::{
     Depth, Diagnosis, Examination, LostArtifact, RecordProblem, Remedy, RepairReport, SalvageReport,
-    SalvagedTable, Severity, diagnose, repair,
+    SalvagedTable, Severity,
 };
 pub use progress::StoreProgress;
 

@@ -16,9 +16,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use throughline_store::{
-    Continuation, Dependants, Depth, EndReason, Examination, Hit, LinkKind, MessageRun, NewMessage,
-    NewSession, NewSummary, NewViewItem, Origin, Owner, RecordProblem, SearchMode, SearchQuery, SessionId,
-    SqliteStore, Store, StoreError, ViewItem, diagnose,
+    Continuation, Dependants, Depth, Diagnosis, EndReason, Examination, Hit, LinkKind, MessageRun,
+    NewMessage, NewSession, NewSummary, NewViewItem, Origin, Owner, RecordProblem, SearchMode, SearchQuery,
+    SessionId, SqliteStore, Store, StoreError, ViewItem,
 };
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
@@ -387,7 +387,7 @@ fn check_tables(path: &Path) {
     }
     drop(conn);
     let examination = Examination { depth: Depth::Thorough, now_ms: 0, is_alive: &|_| true };
-    let mut findings = diagnose(path, &examination, &mut |_| ()).unwrap().findings;
+    let mut findings = Diagnosis::of_file(path, &examination, &mut |_| ()).unwrap().findings;
     // A text that was put into its file before the row that would have referred to it.
     findings.retain(|finding| {
         !matches!(finding, RecordProblem::OrphanedArtifacts { .. } | RecordProblem::AbandonedFiles { .. })

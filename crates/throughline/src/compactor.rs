@@ -10,7 +10,7 @@ use throughline_compaction::{
 };
 use throughline_redact::Redactor;
 use throughline_tokens::{
-    ContentProfile, LimitError, LimitPolicy, Limits, TextProfile, TokenModel, model_facts,
+    Catalogue, ContentProfile, LimitError, LimitPolicy, Limits, TextProfile, TokenModel,
 };
 use throughline_transcript::{DecodeError, DecodeOptions, Groups, Message, Preamble, decode};
 
@@ -105,7 +105,8 @@ impl CompactorBuilder {
     ///
     /// [`CompactorError::Window`] when the window is too small for anything.
     pub fn build(self) -> Result<Compactor, CompactorError> {
-        let window_tokens = self.window_tokens.unwrap_or_else(|| model_facts(&self.model).window_tokens);
+        let window_tokens =
+            self.window_tokens.unwrap_or_else(|| Catalogue::shipped_facts(&self.model).window_tokens);
         let mut policy = LimitPolicy::for_window(window_tokens);
         policy.threshold_ratio = self.threshold_ratio;
         policy.protect_last_n = self.protect_last_n.unwrap_or(policy.protect_last_n);
@@ -184,7 +185,7 @@ impl Compactor {
         let transcript = decode(conversation.as_ref().to_vec(), &DecodeOptions::default())?;
         let name =
             if self.model.is_empty() { transcript.preamble.model.as_deref() } else { Some(&*self.model) };
-        let facts = model_facts(name.unwrap_or_default());
+        let facts = Catalogue::shipped_facts(name.unwrap_or_default());
         let estimator = TokenModel::of(facts.family_on(transcript.wire_format));
         let messages = &transcript.messages;
         let groups = Groups::of(messages);

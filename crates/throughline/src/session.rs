@@ -11,7 +11,7 @@ use throughline_engine::{
 use throughline_provider::CachePolicy;
 use throughline_redact::Redactor;
 use throughline_store::{IdLength, MemoryStore, NewSession, Origin, Owner, SessionId, Store};
-use throughline_tokens::{LimitPolicy, model_facts};
+use throughline_tokens::{Catalogue, LimitPolicy};
 use throughline_transcript::{RawJson, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{Answer, CapMember, RequestError, RequestParts, System};
 
@@ -105,7 +105,7 @@ impl SessionBuilder {
     ///
     /// When the record cannot be written, the conversation to resume is not there, or the window is too small.
     pub async fn build(self) -> Result<EmbeddedSession, SessionError> {
-        let facts = model_facts(&self.model);
+        let facts = Catalogue::shipped_facts(&self.model);
         let demanded = (self.wire_format == WireFormat::Anthropic).then_some(ANTHROPIC_OUTPUT_TOKENS);
         let output_cap_tokens = self.output_cap_tokens.or(demanded);
         let cap = CapMember::usual(self.wire_format);

@@ -1,14 +1,14 @@
 //! Ratios of real price lists, and what holds without one.
 
 use super::*;
-use crate::prices::{PricedCall, cost};
+use crate::prices::PricedCall;
 
 /// Some day for which the list has prices.
 const AT_MS: i64 = 1_790_000_000_000;
 
 fn prices(model: &str, provider: &str, written_for: WrittenFor) -> (u64, u64, u64) {
     let found = CachePrices::of(written_for, |usage, cache_write_1h| {
-        cost(&PricedCall { model, provider, at_ms: AT_MS, usage, cache_write_1h }).micro_usd
+        (PricedCall { model, provider, at_ms: AT_MS, usage, cache_write_1h }).list_cost().micro_usd
     });
     (found.write_permille, found.read_permille, found.output_permille)
 }

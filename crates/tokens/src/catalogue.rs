@@ -10,6 +10,7 @@ use throughline_transcript::WireFormat;
 
 use crate::exact::Encoding;
 use crate::model::Family;
+use crate::user_models::Catalogue;
 
 /// The window of a model nobody knows.
 pub const DEFAULT_WINDOW_TOKENS: u64 = 200_000;
@@ -57,34 +58,36 @@ struct CatalogueEntry {
 static ENTRIES: LazyLock<Vec<CatalogueEntry>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../models.json")).unwrap_or_default());
 
-/// Looks a model up by its name. The longest entry that stands in the name at the start of a word wins; dots and
-/// dashes, capitals and small letters are the same.
-///
-/// ```
-/// use throughline_tokens::model_facts;
-///
-/// assert_eq!(model_facts("anthropic/claude-opus-4.8").entry, model_facts("claude-opus-4-8").entry);
-/// assert_eq!(model_facts("my-own-model").entry, None);
-/// ```
-#[must_use]
-pub fn model_facts(model: &str) -> ModelFacts {
-    let name = normalise(model);
-    let fitting = ENTRIES.iter().filter(|entry| stands_in(&entry.name, &name));
-    let best = fitting.max_by_key(|entry| entry.name.len());
-    ModelFacts {
-        entry: best.map(|entry| entry.name.as_str()),
-        window_tokens: best.map_or(DEFAULT_WINDOW_TOKENS, |entry| entry.window),
-        max_output_tokens: best.and_then(|entry| entry.max_output),
-        family: best.map_or(Family::Generic, |entry| entry.family),
-        encoding: Encoding::for_model(model),
-        cache_minimum_tokens: best.and_then(|entry| entry.cache_minimum),
+impl Catalogue {
+    /// Looks a model up by its name. The longest entry that stands in the name at the start of a word wins; dots and
+    /// dashes, capitals and small letters are the same.
+    ///
+    /// ```
+    /// use throughline_tokens::model_facts;
+    ///
+    /// assert_eq!(model_facts("anthropic/claude-opus-4.8").entry, model_facts("claude-opus-4-8").entry);
+    /// assert_eq!(model_facts("my-own-model").entry, None);
+    /// ```
+    #[must_use]
+    pub fn shipped_facts(model: &str) -> ModelFacts {
+        let name = normalise(model);
+        let fitting = ENTRIES.iter().filter(|entry| stands_in(&entry.name, &name));
+        let best = fitting.max_by_key(|entry| entry.name.len());
+        ModelFacts {
+            entry: best.map(|entry| entry.name.as_str()),
+            window_tokens: best.map_or(DEFAULT_WINDOW_TOKENS, |entry| entry.window),
+            max_output_tokens: best.and_then(|entry| entry.max_output),
+            family: best.map_or(Family::Generic, |entry| entry.family),
+            encoding: Encoding::for_model(model),
+            cache_minimum_tokens: best.and_then(|entry| entry.cache_minimum),
+        }
     }
-}
 
-/// The names of all entries, in the order of the file.
-#[must_use]
-pub fn catalogue_entries() -> Vec<&'static str> {
-    ENTRIES.iter().map(|entry| entry.name.as_str()).collect()
+    /// The names of all entries, in the order of the file.
+    #[must_use]
+    pub fn shipped_names() -> Vec<&'static str> {
+        ENTRIES.iter().map(|entry| entry.name.as_str()).collect()
+    }
 }
 
 pub(crate) fn normalise(model: &str) -> String {

@@ -6,7 +6,7 @@ use super::*;
 fn the_data_file_is_read_and_every_entry_finds_itself() {
     assert!(ENTRIES.len() > 40);
     for entry in ENTRIES.iter() {
-        let facts = model_facts(&entry.name);
+        let facts = Catalogue::shipped_facts(&entry.name);
         assert_eq!(facts.entry, Some(entry.name.as_str()));
         assert_eq!(facts.window_tokens, entry.window);
         assert_eq!(normalise(&entry.name), entry.name, "entries are written as names are compared");
@@ -41,7 +41,7 @@ fn models_are_found_by_the_names_providers_use() {
         ("grok-4", 256_000, Generic),
         ("moonshotai/kimi-k3", 1_048_576, Generic),
     ] {
-        let facts = model_facts(model);
+        let facts = Catalogue::shipped_facts(model);
         assert_eq!((facts.window_tokens, facts.family), (window, family), "{model} by {:?}", facts.entry);
     }
 }
@@ -49,19 +49,19 @@ fn models_are_found_by_the_names_providers_use() {
 #[test]
 fn an_unknown_model_gets_the_stated_defaults() {
     for model in ["", "my-own-model", "foo1-o1x", "turbo3"] {
-        let facts = model_facts(model);
+        let facts = Catalogue::shipped_facts(model);
         assert_eq!(facts.entry, None, "{model}");
     }
-    let facts = model_facts("my-own-model");
+    let facts = Catalogue::shipped_facts("my-own-model");
     assert_eq!(facts.window_tokens, DEFAULT_WINDOW_TOKENS);
     assert_eq!((facts.family, facts.encoding, facts.max_output_tokens), (Family::Generic, None, None));
 }
 
 #[test]
 fn public_encodings_come_along() {
-    assert_eq!(model_facts("gpt-5").encoding, Some(Encoding::O200k));
-    assert_eq!(model_facts("gpt-4-turbo").encoding, Some(Encoding::Cl100k));
-    assert_eq!(model_facts("claude-opus-4-6").encoding, None);
+    assert_eq!(Catalogue::shipped_facts("gpt-5").encoding, Some(Encoding::O200k));
+    assert_eq!(Catalogue::shipped_facts("gpt-4-turbo").encoding, Some(Encoding::Cl100k));
+    assert_eq!(Catalogue::shipped_facts("claude-opus-4-6").encoding, None);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn the_smallest_prompt_that_is_cached_goes_by_model() {
         ("gpt-4-turbo", None),
         ("my-own-model", None),
     ] {
-        assert_eq!(model_facts(model).cache_minimum_tokens, minimum, "{model}");
+        assert_eq!(Catalogue::shipped_facts(model).cache_minimum_tokens, minimum, "{model}");
     }
 }
 
@@ -91,8 +91,8 @@ fn a_model_nobody_knows_counts_as_its_wire_suggests_unless_the_user_says() {
     let own = r#"{"version":1,"models":[{"name":"house-model","family":"cl100k"}]}"#;
     let own = crate::Catalogue::with_file(own).unwrap();
     for (wire, family) in table {
-        assert_eq!(model_facts("house-model-7").family_on(wire), family);
-        assert_eq!(model_facts("gpt-5").family_on(wire), Family::O200k);
+        assert_eq!(Catalogue::shipped_facts("house-model-7").family_on(wire), family);
+        assert_eq!(Catalogue::shipped_facts("gpt-5").family_on(wire), Family::O200k);
         assert_eq!(own.of("house-model-7").family_on(wire), Family::Cl100k);
     }
 }

@@ -43,14 +43,13 @@ pub use budget::{
 };
 pub use cache_prices::{CachePrices, WrittenFor};
 pub use calibrate::{Calibrator, Observed};
-pub use catalogue::{DEFAULT_WINDOW_TOKENS, catalogue_entries, model_facts};
+pub use catalogue::DEFAULT_WINDOW_TOKENS;
 pub use content::ContentProfile;
 pub use exact::Encoding;
-pub use logged::logged_usage;
 pub use model::{Family, TokenModel};
-pub use prices::{Cost, PriceBasis, PricedCall, cost, prices_as_of};
+pub use prices::{Cost, PriceBasis, PricedCall};
 pub use profile::{Feature, TextProfile};
-pub use usage::{Usage, UsageError, UsageReading, parse_usage};
+pub use usage::{Usage, UsageError, UsageReading};
 pub use user_models::{Catalogue, KnownModel, OwnValue};
 
 #[cfg(test)]

@@ -5,10 +5,12 @@
 
 use throughline_transcript::LogCall;
 
-use crate::usage::{UsageReading, parse_usage};
+use crate::usage::UsageReading;
 
-/// The usage of a logged call; `None` where the log holds no counts for it.
-#[must_use]
-pub fn logged_usage(call: &LogCall) -> Option<UsageReading> {
-    parse_usage(call.usage.as_str()).ok()
+impl UsageReading {
+    /// The usage of a logged call; `None` where the log holds no counts for it.
+    #[must_use]
+    pub fn of_log(call: &LogCall) -> Option<UsageReading> {
+        UsageReading::parse(call.usage.as_str()).ok()
+    }
 }

@@ -56,44 +56,48 @@ pub enum PriceBasis {
     UnpricedBucket(&'static str),
 }
 
-/// The day the prices were read.
-#[must_use]
-pub fn prices_as_of() -> &'static str {
-    &LIST.file.as_of
+impl Cost {
+    /// The day the prices were read.
+    #[must_use]
+    pub fn prices_as_of() -> &'static str {
+        &LIST.file.as_of
+    }
 }
 
-/// Prices a call.
-///
-/// ```
-/// use throughline_tokens::{PricedCall, Usage, cost};
-///
-/// let usage = Usage { input: 1_000_000, ..Usage::default() };
-/// let call = PricedCall { model: "nobody-knows-it", provider: "", at_ms: 0, usage, cache_write_1h: 0 };
-/// assert_eq!(cost(&call).micro_usd, None, "an unknown price is not guessed");
-/// ```
-#[must_use]
-pub fn cost(call: &PricedCall<'_>) -> Cost {
-    let unknown = |basis| Cost { micro_usd: None, uncached_micro_usd: None, basis };
-    let seller = seller_of(call.provider);
-    if LIST.file.included.contains(&seller) {
-        return Cost { micro_usd: Some(0), uncached_micro_usd: Some(0), basis: PriceBasis::Included };
-    }
-    let Some((model, region)) = find(call.model) else { return unknown(PriceBasis::UnknownModel) };
-    let rates = model.rates.iter().rev().find(|rates| rates.applies(call));
-    let Some(rates) = rates.filter(|_| is_sold_by(model, &seller)) else {
-        return unknown(PriceBasis::UnknownSeller);
-    };
-    let factor = match region {
-        Region::Everywhere => 1.0,
-        Region::Somewhere => model.regional.unwrap_or(1.0),
-    };
-    match rates.amounts(call, factor) {
-        Ok((micro_usd, uncached)) => Cost {
-            micro_usd: Some(micro_usd),
-            uncached_micro_usd: Some(uncached),
-            basis: PriceBasis::List(&model.name),
-        },
-        Err(bucket) => unknown(PriceBasis::UnpricedBucket(bucket)),
+impl PricedCall<'_> {
+    /// Prices a call.
+    ///
+    /// ```
+    /// use throughline_tokens::{PricedCall, Usage, cost};
+    ///
+    /// let usage = Usage { input: 1_000_000, ..Usage::default() };
+    /// let call = PricedCall { model: "nobody-knows-it", provider: "", at_ms: 0, usage, cache_write_1h: 0 };
+    /// assert_eq!(cost(&call).micro_usd, None, "an unknown price is not guessed");
+    /// ```
+    #[must_use]
+    pub fn list_cost(&self) -> Cost {
+        let unknown = |basis| Cost { micro_usd: None, uncached_micro_usd: None, basis };
+        let seller = seller_of(self.provider);
+        if LIST.file.included.contains(&seller) {
+            return Cost { micro_usd: Some(0), uncached_micro_usd: Some(0), basis: PriceBasis::Included };
+        }
+        let Some((model, region)) = find(self.model) else { return unknown(PriceBasis::UnknownModel) };
+        let rates = model.rates.iter().rev().find(|rates| rates.applies(self));
+        let Some(rates) = rates.filter(|_| is_sold_by(model, &seller)) else {
+            return unknown(PriceBasis::UnknownSeller);
+        };
+        let factor = match region {
+            Region::Everywhere => 1.0,
+            Region::Somewhere => model.regional.unwrap_or(1.0),
+        };
+        match rates.amounts(self, factor) {
+            Ok((micro_usd, uncached)) => Cost {
+                micro_usd: Some(micro_usd),
+                uncached_micro_usd: Some(uncached),
+                basis: PriceBasis::List(&model.name),
+            },
+            Err(bucket) => unknown(PriceBasis::UnpricedBucket(bucket)),
+        }
     }
 }
 

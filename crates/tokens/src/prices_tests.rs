@@ -1,6 +1,6 @@
 //! Prices: names that resolve, buckets, tiers, dates, and what is not known.
 
-use super::{Cost, LIST, PriceBasis, PricedCall, cost, find, prices_as_of};
+use super::{Cost, LIST, PriceBasis, PricedCall, find};
 use crate::usage::Usage;
 
 /// 1 November 2026, noon.
@@ -20,7 +20,7 @@ fn dollars(cost: Cost) -> Option<f64> {
 
 #[test]
 fn the_list_is_read_and_sound() {
-    assert_eq!(prices_as_of(), "2026-11-15");
+    assert_eq!(Cost::prices_as_of(), "2026-11-15");
     assert!(LIST.file.models.len() > 150);
     let mut names = std::collections::HashSet::new();
     for model in &LIST.file.models {
@@ -50,23 +50,23 @@ fn the_list_is_read_and_sound() {
 
 #[test]
 fn known_sums() {
-    let opus = cost(&call("claude-opus-4-7", "anthropic", usage(1_000_000, 100_000, 500_000, 200_000)));
+    let opus = call("claude-opus-4-7", "anthropic", usage(1_000_000, 100_000, 500_000, 200_000)).list_cost();
     assert_eq!(dollars(opus), Some(9.0));
     assert_eq!(opus.uncached_micro_usd, Some(11_000_000));
     assert_eq!(opus.basis, PriceBasis::List("claude-opus-4-7"));
-    let sonnet = cost(&call("claude-sonnet-4-6", "anthropic", usage(1_000, 1_000, 0, 0)));
+    let sonnet = call("claude-sonnet-4-6", "anthropic", usage(1_000, 1_000, 0, 0)).list_cost();
     assert_eq!(dollars(sonnet), Some(0.018));
-    assert_eq!(dollars(cost(&call("claude-opus-4-7", "", Usage::default()))), Some(0.0));
+    assert_eq!(dollars(call("claude-opus-4-7", "", Usage::default()).list_cost()), Some(0.0));
 }
 
 #[test]
 fn hour_long_cache_writes_are_dearer() {
     let mut written = call("claude-opus-4-6", "anthropic", usage(0, 0, 0, 1_000_000));
-    assert_eq!(dollars(cost(&written)), Some(6.25));
+    assert_eq!(dollars(written.list_cost()), Some(6.25));
     written.cache_write_1h = 400_000;
-    assert_eq!(dollars(cost(&written)), Some(0.6 * 6.25 + 0.4 * 10.0));
+    assert_eq!(dollars(written.list_cost()), Some(0.6 * 6.25 + 0.4 * 10.0));
     written.cache_write_1h = u64::MAX;
-    assert_eq!(dollars(cost(&written)), Some(10.0), "no more than was written");
+    assert_eq!(dollars(written.list_cost()), Some(10.0), "no more than was written");
 }
 
 #[test]
@@ -117,13 +117,13 @@ fn names_that_only_look_alike_have_no_price() {
         "us.claude",
     ] {
         assert!(find(name).is_none(), "{name}");
-        assert_eq!(cost(&call(name, "", usage(1, 1, 0, 0))).basis, PriceBasis::UnknownModel, "{name}");
+        assert_eq!(call(name, "", usage(1, 1, 0, 0)).list_cost().basis, PriceBasis::UnknownModel, "{name}");
     }
 }
 
 #[test]
 fn endpoints_bound_to_a_region_charge_more_where_the_list_says_so() {
-    let price = |model| dollars(cost(&call(model, "bedrock", usage(1_000_000, 0, 0, 0))));
+    let price = |model| dollars(call(model, "bedrock", usage(1_000_000, 0, 0, 0)).list_cost());
     assert_eq!(price("anthropic.claude-opus-4-6-v1"), Some(5.0));
     assert_eq!(price("global.anthropic.claude-opus-4-6-v1"), Some(5.0));
     assert_eq!(price("us.anthropic.claude-opus-4-6-v1"), Some(5.5));
@@ -132,17 +132,17 @@ fn endpoints_bound_to_a_region_charge_more_where_the_list_says_so() {
 
 #[test]
 fn a_used_bucket_without_a_price_leaves_no_amount() {
-    let read = cost(&call("gpt-5-pro", "openai", usage(10, 10, 5, 0)));
+    let read = call("gpt-5-pro", "openai", usage(10, 10, 5, 0)).list_cost();
     assert_eq!(read.basis, PriceBasis::UnpricedBucket("cache_read"));
     assert_eq!((read.micro_usd, read.uncached_micro_usd), (None, None));
-    assert!(cost(&call("gpt-5-pro", "openai", usage(10, 10, 0, 0))).micro_usd.is_some());
-    let written = cost(&call("gpt-5.2", "openai", usage(10, 10, 5, 5)));
+    assert!(call("gpt-5-pro", "openai", usage(10, 10, 0, 0)).list_cost().micro_usd.is_some());
+    let written = call("gpt-5.2", "openai", usage(10, 10, 5, 5)).list_cost();
     assert_eq!(written.basis, PriceBasis::UnpricedBucket("cache_write"));
 }
 
 #[test]
 fn sellers() {
-    let basis = |model, provider| cost(&call(model, provider, usage(1, 1, 0, 0))).basis;
+    let basis = |model, provider| call(model, provider, usage(1, 1, 0, 0)).list_cost().basis;
     for provider in
         ["", "anthropic", "Anthropic", "https://api.anthropic.com/v1", "amazon_bedrock", "openrouter"]
     {
@@ -155,17 +155,17 @@ fn sellers() {
     assert_eq!(basis("deepseek-v4-pro", ""), PriceBasis::UnknownSeller);
     assert_eq!(basis("deepseek-v4-pro", "together"), PriceBasis::UnknownSeller);
     assert_eq!(basis("deepseek-v4-pro", "https://api.deepseek.com"), PriceBasis::List("deepseek-v4-pro"));
-    let included = cost(&call("gpt-5.2-codex", "openai-codex", usage(1_000_000, 1, 0, 0)));
+    let included = call("gpt-5.2-codex", "openai-codex", usage(1_000_000, 1, 0, 0)).list_cost();
     assert_eq!((included.micro_usd, included.basis), (Some(0), PriceBasis::Included));
 }
 
 #[test]
 fn long_prompts_have_prices_of_their_own() {
-    let at = |prompt| dollars(cost(&call("gemini-2.5-pro", "google", usage(prompt, 0, 0, 0))));
+    let at = |prompt| dollars(call("gemini-2.5-pro", "google", usage(prompt, 0, 0, 0)).list_cost());
     assert_eq!(at(200_000), Some(0.25));
     assert_eq!(at(200_001), Some(0.500_003));
     // The whole prompt decides, not the part of it that is new.
-    let cached = cost(&call("gemini-2.5-pro", "google", usage(0, 1_000_000, 200_001, 0)));
+    let cached = call("gemini-2.5-pro", "google", usage(0, 1_000_000, 200_001, 0)).list_cost();
     assert_eq!(dollars(cached), Some(15.0 + 0.050_000));
 }
 
@@ -173,7 +173,7 @@ fn long_prompts_have_prices_of_their_own() {
 fn prices_are_those_of_the_day_and_hour_of_the_call() {
     let at = |model, provider, day: &str, usage| {
         let at_ms = throughline_transcript::parse_rfc3339_millis(day).unwrap();
-        cost(&PricedCall { at_ms, ..call(model, provider, usage) })
+        (PricedCall { at_ms, ..call(model, provider, usage) }).list_cost()
     };
     let long = usage(300_000, 0, 0, 0);
     assert_eq!(dollars(at("claude-opus-4-6", "anthropic", "2026-02-07T00:00:00Z", long)), Some(3.0));
@@ -193,12 +193,12 @@ fn prices_are_those_of_the_day_and_hour_of_the_call() {
 fn sums_do_not_overflow() {
     let most =
         Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: 0, reasoning: 0 };
-    let priced = cost(&call("claude-opus-4-7", "anthropic", most));
+    let priced = call("claude-opus-4-7", "anthropic", most).list_cost();
     assert_eq!(priced.micro_usd, Some(u64::MAX));
 }
 
 #[test]
 fn small_sums_are_rounded_once() {
     // 3 tokens at 0.1 and 3 at 0.5 dollars a million: 1.8 millionths together.
-    assert_eq!(cost(&call("gpt-6-luna", "openai", usage(3, 3, 0, 0))).micro_usd, Some(2));
+    assert_eq!(call("gpt-6-luna", "openai", usage(3, 3, 0, 0)).list_cost().micro_usd, Some(2));
 }

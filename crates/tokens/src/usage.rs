@@ -152,26 +152,28 @@ pub enum UsageError {
     NoCounts,
 }
 
-/// Reads the `usage` member of a response, of whichever wire.
-///
-/// ```
-/// use throughline_tokens::parse_usage;
-///
-/// let reading = parse_usage(r#"{"input_tokens":12,"cache_read_input_tokens":900,"output_tokens":40}"#)?;
-/// assert_eq!((reading.usage.prompt(), reading.usage.cache_read), (912, 900));
-/// # Ok::<(), throughline_tokens::UsageError>(())
-/// ```
-pub fn parse_usage(json: &str) -> Result<UsageReading, UsageError> {
-    let value: Value = serde_json::from_str(json)?;
-    let Value::Object(members) = value else { return Err(UsageError::NoCounts) };
-    let mut report = UsageObject { members: &members, cache_write_1h: 0, doubts: Vec::new() };
-    let usage = match report.wire().ok_or(UsageError::NoCounts)? {
-        UsageForm::CacheBeside => report.cache_beside_input(),
-        UsageForm::CacheWithin { prompt, details } => report.cache_within(prompt, details),
-    };
-    let usage = report.limit_reasoning(usage);
-    let cache_write_1h = report.cache_write_1h.min(usage.cache_write);
-    Ok(UsageReading { usage, cache_write_1h, doubts: report.doubts })
+impl UsageReading {
+    /// Reads the `usage` member of a response, of whichever wire.
+    ///
+    /// ```
+    /// use throughline_tokens::parse_usage;
+    ///
+    /// let reading = parse_usage(r#"{"input_tokens":12,"cache_read_input_tokens":900,"output_tokens":40}"#)?;
+    /// assert_eq!((reading.usage.prompt(), reading.usage.cache_read), (912, 900));
+    /// # Ok::<(), throughline_tokens::UsageError>(())
+    /// ```
+    pub fn parse(json: &str) -> Result<UsageReading, UsageError> {
+        let value: Value = serde_json::from_str(json)?;
+        let Value::Object(members) = value else { return Err(UsageError::NoCounts) };
+        let mut report = UsageObject { members: &members, cache_write_1h: 0, doubts: Vec::new() };
+        let usage = match report.wire().ok_or(UsageError::NoCounts)? {
+            UsageForm::CacheBeside => report.cache_beside_input(),
+            UsageForm::CacheWithin { prompt, details } => report.cache_within(prompt, details),
+        };
+        let usage = report.limit_reasoning(usage);
+        let cache_write_1h = report.cache_write_1h.min(usage.cache_write);
+        Ok(UsageReading { usage, cache_write_1h, doubts: report.doubts })
+    }
 }
 
 /// How a report relates the cache to the prompt.

@@ -3,7 +3,7 @@
 use super::*;
 
 fn read(json: &str) -> Usage {
-    let reading = parse_usage(json).unwrap();
+    let reading = UsageReading::parse(json).unwrap();
     assert_eq!(reading.doubts, [], "{json}");
     reading.usage
 }
@@ -30,15 +30,15 @@ fn anthropic_writes_may_come_only_by_lifetime() {
 fn cache_writes_are_told_apart_by_lifetime() {
     let json = r#"{"input_tokens":3,"cache_creation_input_tokens":120,"cache_read_input_tokens":0,
         "cache_creation":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":20},"output_tokens":1}"#;
-    let reading = parse_usage(json).unwrap();
+    let reading = UsageReading::parse(json).unwrap();
     assert_eq!((reading.usage.cache_write, reading.cache_write_1h), (120, 20));
     assert_eq!(reading.doubts, []);
-    let without = parse_usage(r#"{"input_tokens":3,"cache_creation_input_tokens":120}"#).unwrap();
+    let without = UsageReading::parse(r#"{"input_tokens":3,"cache_creation_input_tokens":120}"#).unwrap();
     assert_eq!((without.usage.cache_write, without.cache_write_1h), (120, 0));
     for odd in [r#"null"#, r#"7"#, r#"{}"#, r#"{"ephemeral_1h_input_tokens":null}"#] {
         let json =
             format!(r#"{{"input_tokens":3,"cache_creation_input_tokens":120,"cache_creation":{odd}}}"#);
-        assert_eq!(parse_usage(&json).unwrap(), without, "{odd}");
+        assert_eq!(UsageReading::parse(&json).unwrap(), without, "{odd}");
     }
 }
 
@@ -49,7 +49,7 @@ fn cache_writes_that_do_not_add_up_are_reported() {
             r#"{{"input_tokens":1,"cache_creation_input_tokens":{whole},
                 "cache_creation":{{"ephemeral_5m_input_tokens":{short},"ephemeral_1h_input_tokens":{long}}}}}"#
         );
-        let reading = parse_usage(&json).unwrap();
+        let reading = UsageReading::parse(&json).unwrap();
         assert_eq!((reading.usage.cache_write, reading.cache_write_1h), (write, long));
         assert_eq!(reading.doubts, [UsageDoubt::CacheWritePartsDiffer { whole, parts: short + long }]);
     }
@@ -82,10 +82,10 @@ fn zeros_under_one_name_do_not_hide_figures_under_another() {
 #[test]
 fn hits_and_misses_that_do_not_add_up_are_reported() {
     let json = r#"{"prompt_tokens":100,"completion_tokens":7,"prompt_cache_hit_tokens":64,"prompt_cache_miss_tokens":30}"#;
-    let reading = parse_usage(json).unwrap();
+    let reading = UsageReading::parse(json).unwrap();
     assert_eq!((reading.usage.input, reading.usage.cache_read), (36, 64));
     assert_eq!(reading.doubts, [UsageDoubt::HitsAndMissesDiffer { prompt: 100, together: 94 }]);
-    let odd = parse_usage(r#"{"prompt_tokens":10,"prompt_cache_hit_tokens":"x"}"#).unwrap();
+    let odd = UsageReading::parse(r#"{"prompt_tokens":10,"prompt_cache_hit_tokens":"x"}"#).unwrap();
     assert_eq!(odd.doubts.len(), 1, "a field is doubted once: {:?}", odd.doubts);
 }
 
@@ -122,7 +122,7 @@ fn chat_reports_the_cache_within_the_prompt() {
 fn a_cache_larger_than_the_prompt_is_cut_and_reported() {
     let json = r#"{"prompt_tokens":100,"completion_tokens":5,
         "prompt_tokens_details":{"cached_tokens":90,"cache_write_tokens":30}}"#;
-    let reading = parse_usage(json).unwrap();
+    let reading = UsageReading::parse(json).unwrap();
     let expected = Usage { input: 0, output: 5, cache_read: 90, cache_write: 10, reasoning: 0 };
     assert_eq!(reading.usage, expected);
     assert_eq!(reading.usage.prompt(), 100, "the prompt stays what the provider called the prompt");
@@ -152,14 +152,14 @@ fn anthropic_names_on_a_chat_shape_count_as_part_of_the_prompt() {
 #[test]
 fn more_reasoning_than_output_is_cut_and_reported() {
     let json = r#"{"input_tokens":1,"output_tokens":10,"output_tokens_details":{"reasoning_tokens":11}}"#;
-    let reading = parse_usage(json).unwrap();
+    let reading = UsageReading::parse(json).unwrap();
     assert_eq!(reading.usage.reasoning, 10);
     assert_eq!(reading.doubts, [UsageDoubt::ReasoningExceedsOutput { output: 10, reasoning: 11 }]);
 }
 
 #[test]
 fn what_is_no_count_is_zero_and_reported() {
-    let reading = parse_usage(r#"{"prompt_tokens":"many","completion_tokens":-3}"#).unwrap();
+    let reading = UsageReading::parse(r#"{"prompt_tokens":"many","completion_tokens":-3}"#).unwrap();
     assert_eq!(reading.usage, Usage::default());
     let fields: Vec<String> = reading.doubts.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -182,9 +182,9 @@ fn null_details_and_floating_counts_are_read() {
 #[test]
 fn no_counts_at_all_is_an_error_not_zero() {
     for json in ["null", "{}", "[1]", r#"{"cost":3}"#, r#"{"prompt_tokens":null}"#] {
-        assert!(matches!(parse_usage(json), Err(UsageError::NoCounts)), "{json}");
+        assert!(matches!(UsageReading::parse(json), Err(UsageError::NoCounts)), "{json}");
     }
-    assert!(matches!(parse_usage("{"), Err(UsageError::Json(_))));
+    assert!(matches!(UsageReading::parse("{"), Err(UsageError::Json(_))));
 }
 
 #[test]

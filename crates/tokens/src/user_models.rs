@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use throughline_transcript::WireFormat;
 
-use crate::catalogue::{ModelFacts, model_facts, normalise, stands_in};
+use crate::catalogue::{ModelFacts, normalise, stands_in};
 use crate::model::Family;
-use crate::prices::{Cost, PriceBasis, PricedCall, Rates, cost};
+use crate::prices::{Cost, PriceBasis, PricedCall, Rates};
 
 const VERSION: u32 = 1;
 const LARGEST_TOKENS: u64 = 100_000_000;
@@ -150,7 +150,7 @@ impl Catalogue {
     /// What is known of a model.
     #[must_use]
     pub fn of(&self, model: &str) -> KnownModel {
-        let mut facts = model_facts(model);
+        let mut facts = Catalogue::shipped_facts(model);
         let Some(own) = self.entry(model) else {
             return KnownModel { facts, own_entry: None, own_values: Vec::new() };
         };
@@ -181,7 +181,7 @@ impl Catalogue {
     #[must_use]
     pub fn cost(&self, call: &PricedCall<'_>) -> Cost {
         let own = self.entry(call.model).filter(|entry| !entry.rates.is_empty());
-        let Some(own) = own else { return cost(call) };
+        let Some(own) = own else { return call.list_cost() };
         let rates = own.rates.iter().rev().find(|rates| rates.applies(call));
         let unknown = |basis| Cost { micro_usd: None, uncached_micro_usd: None, basis };
         match rates.map(|rates| rates.amounts(call, 1.0)) {

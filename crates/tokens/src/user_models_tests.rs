@@ -1,9 +1,8 @@
 //! A user's file over the shipped catalogue.
 
 use super::{Catalogue, CatalogueError, OwnValue};
-use crate::catalogue::model_facts;
 use crate::model::Family;
-use crate::prices::{PriceBasis, PricedCall, cost};
+use crate::prices::{PriceBasis, PricedCall};
 use crate::usage::Usage;
 
 const FILE: &str = r#"{
@@ -23,7 +22,7 @@ fn what_the_file_says_counts_and_the_rest_is_as_shipped() {
     assert_eq!(opus.own_entry.as_deref(), Some("claude-opus-5"), "the longest name that fits");
     assert_eq!(opus.own_values, [OwnValue::Window]);
     assert_eq!(opus.facts.window_tokens, 300_000);
-    let shipped = model_facts("claude-opus-5");
+    let shipped = Catalogue::shipped_facts("claude-opus-5");
     assert_eq!(opus.facts.max_output_tokens, shipped.max_output_tokens);
     assert_eq!(opus.facts.cache_minimum_tokens, shipped.cache_minimum_tokens);
     assert_eq!(catalogue.of("claude-sonnet-4-5").facts.cache_minimum_tokens, Some(777));
@@ -32,7 +31,7 @@ fn what_the_file_says_counts_and_the_rest_is_as_shipped() {
     assert_eq!(own.facts.family, Family::O200k);
     assert_eq!(own.own_values, [OwnValue::Window, OwnValue::MaxOutput, OwnValue::Family, OwnValue::Prices]);
     let other = catalogue.of("gpt-5");
-    assert_eq!((other.facts, other.own_entry), (model_facts("gpt-5"), None));
+    assert_eq!((other.facts, other.own_entry), (Catalogue::shipped_facts("gpt-5"), None));
     assert_eq!(Catalogue::shipped().of("claude-opus-5").facts, shipped);
 }
 
@@ -48,7 +47,7 @@ fn own_prices_come_first() {
     let unpriced = catalogue.cost(&call("my-model", usage(2_000, 1)));
     assert_eq!((unpriced.micro_usd, unpriced.basis), (None, PriceBasis::UnpricedBucket("cache_read")));
     let listed = call("claude-opus-4-7", usage(1, 1));
-    assert_eq!(catalogue.cost(&listed), cost(&listed), "no prices in the file, so those of the list");
+    assert_eq!(catalogue.cost(&listed), listed.list_cost(), "no prices in the file, so those of the list");
 }
 
 #[test]

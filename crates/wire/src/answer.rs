@@ -6,7 +6,7 @@
 //!
 //! Not for: deciding what to do about an answer.
 
-use throughline_tokens::{UsageError, UsageReading, parse_usage};
+use throughline_tokens::{UsageError, UsageReading};
 use throughline_transcript::{Message, WireFormat};
 
 /// A tool the model wants run.
@@ -196,7 +196,7 @@ impl Answer {
     /// Usage in buckets; `None` when the wire reported none.
     #[must_use]
     pub fn usage(&self) -> Option<Result<UsageReading, UsageError>> {
-        self.usage_json.as_deref().map(parse_usage)
+        self.usage_json.as_deref().map(UsageReading::parse)
     }
 
     fn joined<'a>(&'a self, pick: impl Fn(&'a AnswerPart) -> Option<&'a String>) -> String {

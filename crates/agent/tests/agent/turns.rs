@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use throughline_agent::{Agent, AgentEvent, Answer, Asking, ToolEnd};
 use throughline_engine::SessionError;
-use throughline_store::{Holder, LockRequest, Owner, conversation_lock};
+use throughline_store::{Holder, LockRequest, Owner};
 use throughline_testkit::{Pace, Reply, ReplyFault, Script};
 use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
@@ -222,7 +222,7 @@ async fn a_session_that_is_open_elsewhere_names_its_holder() {
     let holder =
         Holder { host: "here".to_owned(), process_id: 77, process_start: 5, what: "chat".to_owned() };
     let request = LockRequest {
-        name: conversation_lock(session.chain),
+        name: LockRequest::conversation_name(session.chain),
         holder,
         now_ms: 1_763_200_000_000,
         expires_ms: 1_763_200_060_000,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use throughline_store::{
-    Depth, Diagnosis, Examination, RecordProblem, RepairReport, StoreError, StoreProgress, diagnose, repair,
+    Depth, Diagnosis, Examination, RecordProblem, RepairReport, StoreError, StoreProgress,
 };
 
 use crate::app::App;
@@ -56,11 +56,11 @@ pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
         }
     };
     if args.fix {
-        let report = repair(&path, &examination, &backup_path(app), &mut follow);
+        let report = RepairReport::of_repair(&path, &examination, &backup_path(app), &mut follow);
         line.end();
         return tell_mended(args, app, &report.map_err(beyond_help)?);
     }
-    let diagnosis = diagnose(&path, &examination, &mut follow);
+    let diagnosis = Diagnosis::of_file(&path, &examination, &mut follow);
     line.end();
     let diagnosis = diagnosis.map_err(beyond_help)?;
     if args.json {

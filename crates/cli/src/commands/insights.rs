@@ -5,7 +5,7 @@ mod view;
 use clap::Args;
 use jiff::civil::Date;
 use serde_json::json;
-use throughline_store::{CallFilter, Store as _, ToolCount, UsageBy, UsageTotal, cache_misses};
+use throughline_store::{CallFilter, Store as _, ToolCount, UsageBy, UsageTotal};
 
 use crate::app::App;
 use crate::error::CliError;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &InsightsArgs, app: &App) -> Result<(), CliError> {
         insights.by_model = totals(UsageBy::Model)?;
         insights.by_project = totals(UsageBy::Project)?;
         insights.by_task = totals(UsageBy::Task)?;
-        insights.by_cache_miss = cache_misses(totals(UsageBy::CacheMiss)?);
+        insights.by_cache_miss = UsageTotal::largest_misses(totals(UsageBy::CacheMiss)?);
         insights.tools = record.store.tool_counts(&record.owner, since_ms).map_err(refused)?;
     }
     if args.json {

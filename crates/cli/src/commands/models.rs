@@ -8,9 +8,7 @@ use throughline_config::{Settings, WindowScope};
 use throughline_engine::learnt_window;
 use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 use throughline_provider::{Endpoint, EndpointError, ListedModel};
-use throughline_tokens::{
-    Catalogue, Limits, OwnValue, PriceBasis, PricedCall, Usage, catalogue_entries, prices_as_of,
-};
+use throughline_tokens::{Catalogue, Cost, Limits, OwnValue, PriceBasis, PricedCall, Usage};
 
 use crate::app::App;
 use crate::error::CliError;
@@ -154,7 +152,7 @@ impl ModelLookup<'_> {
                 )
             }
             None => {
-                let entries = catalogue_entries();
+                let entries = Catalogue::shipped_names();
                 let rows: Vec<ListedRow> =
                     entries.into_iter().map(|name| self.row(wish, name, None)).collect();
                 ("Models of the shipped catalogue".to_owned(), rows)
@@ -226,7 +224,7 @@ impl MillionTokenPrices {
             "cache_write_1h": self.cache_write_1h,
             "unit": "micro_usd_per_million_tokens",
             "basis": self.basis,
-            "as_of": prices_as_of(),
+            "as_of": Cost::prices_as_of(),
         })
     }
 }

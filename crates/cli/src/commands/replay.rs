@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
-use throughline_tokens::{Catalogue, Limits, prices_as_of};
+use throughline_tokens::{Catalogue, Cost, Limits};
 use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Transcript};
 
 use crate::app::App;
@@ -271,7 +271,7 @@ fn page_json(page: &ReplayPage, failures: &[(String, CliError)]) -> Value {
         failures.iter().map(|(name, failure)| json!({ "name": name, "reason": failure.words() })).collect();
     json!({
         "summaries": page.summaries,
-        "prices_as_of": prices_as_of(),
+        "prices_as_of": Cost::prices_as_of(),
         "conversations": conversations,
         "total": { "without": page.without, "with": page.with, "logged": page.logged },
         "failures": failures,

@@ -3,7 +3,7 @@
 
 use throughline_engine::{LimitsInUse, PendingRequest, SizeBasis, recorded_size};
 use throughline_models::RecordedClient;
-use throughline_store::{LoadedView, Session, Store as _, StoredPreamble, ViewMessage, last_preamble};
+use throughline_store::{LoadedView, Session, Store as _, StoredPreamble, ViewMessage};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 
 use crate::app::{ActiveSession, App};
@@ -37,7 +37,7 @@ pub(crate) fn transcript_of(
 
 /// What stood before the messages when the conversation was last sent, where that is known.
 fn sent_before(record: &OpenRecord<'_>, session: &Session) -> Result<Option<StoredPreamble>, CliError> {
-    last_preamble(&record.store, &record.owner, session).map_err(refused)
+    StoredPreamble::last(&record.store, &record.owner, session).map_err(refused)
 }
 
 /// What a session would send now, in tokens.

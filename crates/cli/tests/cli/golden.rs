@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use throughline_store::{Holder, LockRequest, Owner, SqliteStore, Store as _, conversation_lock};
+use throughline_store::{Holder, LockRequest, Owner, SqliteStore, Store as _};
 use throughline_testkit::{check_golden, check_golden_folder, json_lines, updates_golden};
 
 use crate::golden_inputs::{self, Case};
@@ -230,8 +230,12 @@ fn exit_codes_are_the_recorded_ones() {
     let now_ms = 1_794_744_000_000 - 60_000;
     let holder =
         Holder { host: "elsewhere".to_owned(), process_id: 4711, process_start: 1, what: "chat".to_owned() };
-    let request =
-        LockRequest { name: conversation_lock(session.chain), holder, now_ms, expires_ms: now_ms + 600_000 };
+    let request = LockRequest {
+        name: LockRequest::conversation_name(session.chain),
+        holder,
+        now_ms,
+        expires_ms: now_ms + 600_000,
+    };
     store.lock(&request, &|_| true).unwrap();
     run(&busy, "somebody else is at work", &["compress", "--session", "last", "--force"]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

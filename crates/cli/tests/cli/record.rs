@@ -1,9 +1,7 @@
 //! The record: `import`, `sessions`, and what they say when something is not as it should be.
 
 use serde_json::{Value, json};
-use throughline_store::{
-    Holder, LockOutcome, LockRequest, Owner, SqliteStore, Store as _, conversation_lock,
-};
+use throughline_store::{Holder, LockOutcome, LockRequest, Owner, SqliteStore, Store as _};
 
 use crate::harness::{NOW, World};
 use crate::samples::{claude_log, long_chat};
@@ -306,7 +304,7 @@ fn a_conversation_that_somebody_works_on_is_left_alone() {
     };
     let now_ms = 1_794_744_000_000 - 60_000;
     let hold = |expires_ms| {
-        let name = conversation_lock(session.chain);
+        let name = LockRequest::conversation_name(session.chain);
         let request = LockRequest { name, holder: holder("elsewhere"), now_ms, expires_ms };
         assert_eq!(store.lock(&request, &|_| true).unwrap(), LockOutcome::Taken { from: None });
     };
@@ -322,7 +320,7 @@ fn a_conversation_that_somebody_works_on_is_left_alone() {
     }
     insta::assert_snapshot!("in_use", world.seen(&["sessions", "rename", "last", "x"]));
     assert_eq!(world.run(&["sessions", "show", "last"]).code, Some(0), "reading needs no lock");
-    store.unlock(&conversation_lock(session.chain), &holder("elsewhere")).unwrap();
+    store.unlock(&LockRequest::conversation_name(session.chain), &holder("elsewhere")).unwrap();
     hold(now_ms + 1);
     let ended = world.run(&["sessions", "rename", "last", "x"]);
     assert_eq!(ended.code, Some(0), "a lock whose time is up holds nobody back: {}", ended.stderr);

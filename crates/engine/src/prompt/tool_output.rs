@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use throughline_store::{ArtifactId, CallNames, count_lines};
+use throughline_store::{ArtifactId, CallNames, NewArtifact};
 use throughline_tokens::ToolBudgets;
 use throughline_transcript::{Message, Part, Role, Span, compact_json_string, counted};
 
@@ -196,7 +196,7 @@ impl<'a> ResultFitter<'a> {
         let name = artifact.as_str().get(..NAME_DIGITS).unwrap_or(artifact.as_str());
         let recall = self.policy.recall.as_deref().unwrap_or(NO_RECALL).replace(ARTIFACT, name);
         let (chars, size) = (read.chars, size_words(text.len()));
-        let lines = counted(count_lines(text) as u64, "line", "lines");
+        let lines = counted(NewArtifact::count_lines(text) as u64, "line", "lines");
         let about = format!(
             "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines}.\nWhat the tool returned is \
              kept as artifact {name}.\n{recall}"

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use throughline_store::{
     Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, Session, SessionId, Store, StoreError, Version,
-    numbered_key,
 };
 
 use super::{Freshness, History, ManagedSession, record};
@@ -141,7 +140,7 @@ fn branch_link(
 /// and the next one is tried then.
 fn open_with_free_key(store: &dyn Store, new: &NewSession, key: Option<&str>) -> Result<Session, StoreError> {
     for number in 1..=MAX_NUMBERED {
-        let Some(key) = key.map(|key| numbered_key(key, number)) else { break };
+        let Some(key) = key.map(|key| Session::numbered_key(key, number)) else { break };
         if store.session_by_origin(&new.owner, &new.origin.program, &key)?.is_some() {
             continue;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use throughline_store::{
     Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Store,
-    StoreError, StoredPreamble, Summary, Version, ViewMessage, compactions_in_view, conversation_lock,
+    StoreError, StoredPreamble, Summary, Version, ViewMessage,
 };
 use throughline_tokens::Calibrator;
 use tokio::task::JoinError;
@@ -55,7 +55,7 @@ pub(super) async fn load(
     let scope = setup.target.scope();
     let (session, version, root, compactions, shown, summaries, guard, calibrator) = blocking(move || {
         let (version, chain) = chain_with_version(store.as_ref(), &owner, &id)?;
-        let compactions = compactions_in_view(&chain);
+        let compactions = Session::compactions_in_view(&chain);
         let root = chain.first().map_or_else(|| id.clone(), |first| first.id.clone());
         let tip = chain
             .into_iter()
@@ -256,7 +256,7 @@ impl Drop for ConversationLock {
 pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<ConversationLock, SessionError> {
     lock(setup, chain).await?;
     let (store, holder) = (Arc::clone(&setup.store), setup.host.holder());
-    Ok(ConversationLock { store, name: conversation_lock(chain), holder })
+    Ok(ConversationLock { store, name: LockRequest::conversation_name(chain), holder })
 }
 
 /// Takes the lock of a conversation; whoever has it already renews it.
@@ -264,7 +264,7 @@ pub(super) async fn lock(setup: &SessionSetup, chain: u64) -> Result<(), Session
     let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
     let now_ms = host.now_ms();
     let request = LockRequest {
-        name: conversation_lock(chain),
+        name: LockRequest::conversation_name(chain),
         holder: host.holder(),
         now_ms,
         expires_ms: now_ms.saturating_add_unsigned(LEASE_MS),

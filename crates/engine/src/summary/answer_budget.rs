@@ -1,6 +1,6 @@
 //! How many tokens a model is given for the answer that holds a summary.
 
-use throughline_tokens::model_facts;
+use throughline_tokens::Catalogue;
 
 /// A summary that runs over its budget a little is shortened by us; one that is cut off is lost.
 const OVER_BUDGET_PERCENT: u64 = 150;
@@ -13,5 +13,5 @@ const THINKING_PERCENT: u64 = 8;
 pub(crate) fn answer_room(budget_tokens: u64, model: &str, window_tokens: u64) -> u64 {
     let thinking = THINKING_TOKENS.min(window_tokens.saturating_mul(THINKING_PERCENT) / 100);
     let wanted = (budget_tokens.saturating_mul(OVER_BUDGET_PERCENT) / 100).saturating_add(thinking);
-    model_facts(model).max_output_tokens.map_or(wanted, |most| wanted.min(most))
+    Catalogue::shipped_facts(model).max_output_tokens.map_or(wanted, |most| wanted.min(most))
 }

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use throughline_tokens::{PricedCall, Usage, cost};
+use throughline_tokens::{PricedCall, Usage};
 
 /// How a model is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -111,13 +111,14 @@ pub(super) struct FormChoice {
 pub(super) fn choose_form(facts: &FormFacts<'_>) -> FormChoice {
     let price = |usage: Usage| FormCost {
         usage,
-        micro_usd: cost(&PricedCall {
+        micro_usd: (PricedCall {
             model: facts.model,
             provider: facts.provider,
             at_ms: facts.at_ms,
             usage,
             cache_write_1h: 0,
         })
+        .list_cost()
         .micro_usd,
         weight: (usage.input.saturating_mul(1_000))
             .saturating_add(usage.cache_read.saturating_mul(100))

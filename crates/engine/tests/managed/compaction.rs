@@ -7,7 +7,7 @@ use throughline_engine::{
     Automatic, BlockCause, CallInput, CompactionResult, EngineEvent, Envelope, ManualCompaction, ModelTarget,
     NoOpReason, SessionError, SessionSetup, ThresholdOrigin, Trigger,
 };
-use throughline_store::{EndReason, LockRequest, Owner, SearchQuery, Store, conversation_lock};
+use throughline_store::{EndReason, LockRequest, Owner, SearchQuery, Store};
 use throughline_tokens::Usage;
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::RequestParts;
@@ -352,7 +352,7 @@ async fn somebody_else_at_work_is_told_and_not_disturbed() {
     let mut session = stage.open().await;
     let chain = stage.store.session(&Owner::default(), session.id()).unwrap().chain;
     let lock = |process_id| LockRequest {
-        name: conversation_lock(chain),
+        name: LockRequest::conversation_name(chain),
         holder: holder(process_id),
         now_ms: START_MS,
         expires_ms: START_MS + 3_600_000,
@@ -363,7 +363,7 @@ async fn somebody_else_at_work_is_told_and_not_disturbed() {
     }
     assert_eq!(session.compactions(), 0);
     assert!(stage.told_names().iter().any(|name| name == "compaction_locked"));
-    stage.store.unlock(&conversation_lock(chain), &holder(2)).unwrap();
+    stage.store.unlock(&LockRequest::conversation_name(chain), &holder(2)).unwrap();
     // One that died loses it at once.
     stage.store.lock(&lock(404), &|_| true).unwrap();
     talk_until_compacted(&stage, &mut session, 1).await;

@@ -12,7 +12,7 @@ use throughline_engine::{
     AnswerPiece, CallInput, CallOutcome, Envelope, History, IncomingMessage, ManagedSession, SessionError,
 };
 use throughline_provider::Endpoint;
-use throughline_store::{NewSession, Origin, Session, SessionId, last_preamble};
+use throughline_store::{NewSession, Origin, Session, SessionId, StoredPreamble};
 use throughline_transcript::{RawJson, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{CapMember, Delta, RequestParts, Streaming, System, WireEvent};
 use tokio::sync::{OwnedMutexGuard, mpsc};
@@ -145,7 +145,7 @@ async fn known(gateway: &Tenant, key: &str) -> Result<Option<ExistingConversatio
     let known = blocking(move || {
         let Some(session) = store.session_by_origin(&owner, PROGRAM, &key)? else { return Ok(None) };
         let tip = store.chain(&owner, &session.id)?.pop().unwrap_or(session);
-        let preamble = last_preamble(store.as_ref(), &owner, &tip)?;
+        let preamble = StoredPreamble::last(store.as_ref(), &owner, &tip)?;
         let system = preamble.and_then(|preamble| {
             RawJson(preamble.system.as_deref()?).as_text().map(|text| text.into_owned())
         });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::Response;
 use serde_json::{Value, json};
-use throughline_store::{SessionId, find_session};
+use throughline_store::{Session, SessionId};
 use throughline_wire::WireEvent;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -80,7 +80,7 @@ async fn chain_of(gateway: &Tenant, reference: &str) -> Result<Vec<SessionId>, A
     let (store, owner, reference) =
         (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
     let chain = blocking(move || {
-        let session = find_session(store.as_ref(), &owner, &reference)?;
+        let session = Session::find(store.as_ref(), &owner, &reference)?;
         store.chain(&owner, &session.id)
     });
     let chain = chain.await.map_err(|error| ApiError::of_store(gateway, &error))?;

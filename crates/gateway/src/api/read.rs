@@ -8,7 +8,6 @@ use serde_json::json;
 use throughline_store::{
     CallFilter, Conversation, ItemEntry, ListCursor, MessageEntry, Millis, Owner, SearchMode, SearchQuery,
     Session, SessionFilter, SessionId, Store, StoreError, UsageOverview, ViewChange, ViewMessage,
-    find_session, find_tip, view_changes,
 };
 use throughline_transcript::Role;
 
@@ -85,7 +84,7 @@ fn list_position(text: &str) -> Result<ListCursor, ApiError> {
 pub(super) async fn session(gateway: &Tenant, reference: &str) -> Result<Response<ResponseBody>, ApiError> {
     let reference = reference.to_owned();
     let found = ask(gateway, move |store, owner| {
-        let session = find_session(store, owner, &reference)?;
+        let session = Session::find(store, owner, &reference)?;
         let chain = store.chain(owner, &session.id)?;
         Ok((session, chain))
     });
@@ -111,8 +110,8 @@ pub(super) async fn transcript(
     let from = query.number("from_seq", 0, u64::from(u32::MAX))?.unwrap_or(0);
     let reference = reference.to_owned();
     let found = ask(gateway, move |store, owner| {
-        let session = find_session(store, owner, &reference)?;
-        let turnings = view_changes(store, owner, &session)?;
+        let session = Session::find(store, owner, &reference)?;
+        let turnings = ViewChange::all(store, owner, &session)?;
         Ok((store.transcript(owner, &session.id)?, turnings, session))
     });
     let (mut said, turnings, session) = found.await?;
@@ -135,7 +134,7 @@ struct ViewPage<'a> {
 pub(super) async fn view(gateway: &Tenant, reference: &str) -> Result<Response<ResponseBody>, ApiError> {
     let reference = reference.to_owned();
     let found = ask(gateway, move |store, owner| {
-        let session = find_session(store, owner, &reference)?;
+        let session = Session::find(store, owner, &reference)?;
         Ok((store.view(owner, &session.id, None)?, session))
     });
     let (shown, session) = found.await?;
@@ -188,5 +187,5 @@ pub(super) async fn usage(gateway: &Tenant, query: &Query) -> Result<Response<Re
 
 /// The session a parameter names, if it names one.
 fn named(store: &dyn Store, owner: &Owner, reference: Option<&str>) -> Result<Option<SessionId>, StoreError> {
-    reference.map(|reference| Ok(find_tip(store, owner, reference)?.id)).transpose()
+    reference.map(|reference| Ok(Session::find_tip(store, owner, reference)?.id)).transpose()
 }

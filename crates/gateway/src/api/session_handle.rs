@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throughline_engine::{History, ManagedSession, headers_on};
 use throughline_provider::Endpoint;
-use throughline_store::{Session, SessionId, find_tip};
+use throughline_store::{Session, SessionId};
 use throughline_transcript::WireFormat;
 use tokio::sync::OwnedMutexGuard;
 
@@ -32,7 +32,7 @@ impl SessionHandle {
         let (store, owner, named) =
             (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
         let found = blocking(move || {
-            let tip = find_tip(store.as_ref(), &owner, &named)?;
+            let tip = Session::find_tip(store.as_ref(), &owner, &named)?;
             let root = store.chain(&owner, &tip.id)?.into_iter().next();
             Ok((root.map_or_else(|| tip.id.clone(), |root| root.id), tip))
         });

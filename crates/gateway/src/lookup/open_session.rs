@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throughline_engine::{ManagedSession, SessionError, SessionSetup};
 use throughline_store::{
-    Link, MAX_NUMBERED, NewSession, Origin, SessionId, StoreError, StoredMessage, numbered_key,
+    Link, MAX_NUMBERED, NewSession, Origin, Session, SessionId, StoreError, StoredMessage,
 };
 use throughline_transcript::{Message, WireFormat, human_words};
 use throughline_wire::Request;
@@ -65,7 +65,7 @@ impl Tenant {
             title: None,
             origin: Origin {
                 program: turn.client.program.to_owned(),
-                key: (*number < MAX_NUMBERED).then(|| numbered_key(&key.text, *number)),
+                key: (*number < MAX_NUMBERED).then(|| Session::numbered_key(&key.text, *number)),
                 project: None,
             },
             wire_format: turn.request.wire_format(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use throughline_engine::{Freshness, ManagedSession, ModelTarget};
-use throughline_store::{Link, LinkKind, MAX_NUMBERED, Owner, SessionId, StoreError, numbered_key};
+use throughline_store::{Link, LinkKind, MAX_NUMBERED, Owner, Session, SessionId, StoreError};
 use throughline_transcript::{Message, Role, asks_for_summary};
 use tokio::sync::OwnedMutexGuard;
 
@@ -392,7 +392,7 @@ impl Tenant {
         let found = blocking(move || {
             let mut found = Vec::new();
             for number in 1..=MAX_NUMBERED {
-                match store.session_by_origin(&owner, program, &numbered_key(&key, number))? {
+                match store.session_by_origin(&owner, program, &Session::numbered_key(&key, number))? {
                     Some(session) => found.push(session.id),
                     None => break,
                 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use throughline_engine::{CompactionResult, ManagedSession, ManualCompaction};
 use throughline_lcm::LcmLimits;
 use throughline_store::{
-    Depth, Examination, MemoryStore, Result, SessionId, SqliteStore, Store, StoreError, StoreLayer,
-    StoreMethod, diagnose,
+    Depth, Diagnosis, Examination, MemoryStore, Result, SessionId, SqliteStore, Store, StoreError,
+    StoreLayer, StoreMethod,
 };
 use throughline_testkit::big_transcript;
 use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
@@ -220,7 +220,7 @@ fn goes_on(home: &Path, point: &str) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
     drop(store);
     let examination = Examination { depth: Depth::Thorough, now_ms: i64::MAX, is_alive: &|_| false };
-    let found = diagnose(&path, &examination, &mut |_| {}).unwrap();
+    let found = Diagnosis::of_file(&path, &examination, &mut |_| {}).unwrap();
     let broken: Vec<String> = found.findings.iter().map(ToString::to_string).collect();
     let matters =
         |words: &&String| !words.contains("locks belong") && !words.contains("readable by other users");

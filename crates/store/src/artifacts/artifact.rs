@@ -106,11 +106,13 @@ impl ArtifactRange {
     }
 }
 
-/// How many lines a text has; a break at its end does not begin another.
-#[must_use]
-pub fn count_lines(text: &str) -> u64 {
-    let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
-    breaks + u64::from(!text.is_empty() && !text.ends_with('\n'))
+impl NewArtifact<'_> {
+    /// How many lines a text has; a break at its end does not begin another.
+    #[must_use]
+    pub fn count_lines(text: &str) -> u64 {
+        let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+        breaks + u64::from(!text.is_empty() && !text.ends_with('\n'))
+    }
 }
 
 /// Where the line after so many lines begins, or the end of the text.

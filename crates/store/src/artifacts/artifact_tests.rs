@@ -26,11 +26,11 @@ fn lines_are_counted_from_one_and_keep_their_ends() {
 
 #[test]
 fn a_break_at_the_end_begins_no_line() {
-    assert_eq!(count_lines(""), 0);
-    assert_eq!(count_lines("\n"), 1);
-    assert_eq!(count_lines("one"), 1);
-    assert_eq!(count_lines("one\n"), 1);
-    assert_eq!(count_lines("one\ntwo"), 2);
+    assert_eq!(NewArtifact::count_lines(""), 0);
+    assert_eq!(NewArtifact::count_lines("\n"), 1);
+    assert_eq!(NewArtifact::count_lines("one"), 1);
+    assert_eq!(NewArtifact::count_lines("one\n"), 1);
+    assert_eq!(NewArtifact::count_lines("one\ntwo"), 2);
 }
 
 #[test]

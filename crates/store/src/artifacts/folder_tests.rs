@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::artifacts::artifact::count_lines;
+use crate::artifacts::artifact::NewArtifact;
 
 fn folder() -> (tempfile::TempDir, ArtifactFolder) {
     let home = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ fn what_is_put_is_read_back_and_known() {
         assert_eq!(id, ArtifactId::of(text.as_bytes()));
         assert_eq!(folder.read(&id, ArtifactRange::All).unwrap(), text);
         assert_eq!(folder.stat(&id).unwrap(), file);
-        assert_eq!((file.bytes, file.lines), (text.len() as u64, count_lines(text)));
+        assert_eq!((file.bytes, file.lines), (text.len() as u64, NewArtifact::count_lines(text)));
         assert_eq!(file.stored_bytes, fs::metadata(folder.file_path(&id)).unwrap().len());
         folder.verify(&id).unwrap();
     }
@@ -163,7 +163,7 @@ fn pieces_of_a_large_text_are_those_of_the_text() {
     let check = |range: ArtifactRange| {
         assert_eq!(folder.read(&id, range).unwrap(), range.of(&text), "{range:?}");
     };
-    let lines = count_lines(&text);
+    let lines = NewArtifact::count_lines(&text);
     for first in [0, 1, 2, 2_000, 2_001, lines - 1, lines, lines + 1, u64::MAX] {
         for count in [0, 1, 2, 3_000, u64::MAX] {
             check(ArtifactRange::Lines { first, count });

@@ -1,6 +1,6 @@
 //! A conversation as another program kept it, ready to be recorded. Each importer makes these; one recorder writes them.
 
-use throughline_tokens::{Usage, UsageReading, logged_usage};
+use throughline_tokens::{Usage, UsageReading};
 use throughline_transcript::{ContentHash, GroupKind, Groups, LogCall, Message, WireFormat};
 
 use crate::call::{StoredPreamble, UsageKind};
@@ -150,7 +150,7 @@ pub(crate) struct ForeignCall {
 impl ForeignCall {
     /// A call of a log; `None` if the log holds no counts for it.
     pub(crate) fn from_log(call: &LogCall) -> Option<Self> {
-        let UsageReading { usage, cache_write_1h, .. } = logged_usage(call)?;
+        let UsageReading { usage, cache_write_1h, .. } = UsageReading::of_log(call)?;
         Some(Self {
             key: call.key.clone(),
             model: String::new(),

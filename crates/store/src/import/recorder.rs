@@ -6,7 +6,7 @@
 //! those of the program's list. Every step is a transaction of its own and is found again when an import was broken off.
 
 use serde_json::json;
-use throughline_tokens::{Catalogue, ContentProfile, TokenModel, model_facts};
+use throughline_tokens::{Catalogue, ContentProfile, TokenModel};
 use throughline_transcript::Message;
 
 use crate::error::{Result, StoreError};
@@ -219,7 +219,8 @@ impl Recorder<'_> {
         let mut names = CallNames::default();
         let tools: Vec<Vec<String>> =
             foreign.messages.iter().map(|said| names.tools_of(&said.message)).collect();
-        let model = TokenModel::of(model_facts(foreign.model.as_deref().unwrap_or_default()).family);
+        let model =
+            TokenModel::of(Catalogue::shipped_facts(foreign.model.as_deref().unwrap_or_default()).family);
         let mut done = from;
         for compaction in foreign.compactions.iter().filter(|compaction| compaction.at >= from) {
             if compaction.at == from && recorded_here > 0 {

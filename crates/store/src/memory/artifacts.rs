@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
+use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::error::{Result, StoreError};
 use crate::ids::{Owner, SessionId};
 
@@ -43,7 +43,7 @@ impl MemoryState {
         let artifact = Artifact {
             id: id.clone(),
             bytes: new.text.len() as u64,
-            lines: count_lines(new.text),
+            lines: NewArtifact::count_lines(new.text),
             stored_bytes: new.text.len() as u64,
             label: new.label.to_owned(),
             created_ms: new.at_ms,

@@ -204,20 +204,22 @@ pub(crate) fn selected(chain: &[Session], selection: Selection) -> Result<usize>
     })
 }
 
-/// Compactions that the view at the end of a chain (oldest first) has gone through; those that were undone do not count.
-#[must_use]
-pub fn compactions_in_view(chain: &[Session]) -> u64 {
-    let base_of = |index: usize| {
-        let base = chain.get(index)?.base;
-        chain.iter().position(|member| member.ordinal == base).filter(|base| *base <= index)
-    };
-    let mut base = chain.len().checked_sub(1).and_then(base_of);
-    let mut count = 0;
-    while let Some(folded) = base.and_then(|base| base.checked_sub(1)) {
-        count += 1;
-        base = base_of(folded);
+impl Session {
+    /// Compactions that the view at the end of a chain (oldest first) has gone through; those that were undone do not count.
+    #[must_use]
+    pub fn compactions_in_view(chain: &[Session]) -> u64 {
+        let base_of = |index: usize| {
+            let base = chain.get(index)?.base;
+            chain.iter().position(|member| member.ordinal == base).filter(|base| *base <= index)
+        };
+        let mut base = chain.len().checked_sub(1).and_then(base_of);
+        let mut count = 0;
+        while let Some(folded) = base.and_then(|base| base.checked_sub(1)) {
+            count += 1;
+            base = base_of(folded);
+        }
+        count
     }
-    count
 }
 
 /// A chain (oldest first) as a conversation in a list; `None` for an empty one.
@@ -225,7 +227,7 @@ pub(crate) fn conversation(mut chain: Vec<Session>) -> Option<Conversation> {
     let root = chain.first().map(|root| (root.id.clone(), root.started_ms))?;
     let title = chain.iter().rev().find_map(|session| session.title.clone());
     let sessions = chain.len() as u64;
-    let compactions = compactions_in_view(&chain);
+    let compactions = Session::compactions_in_view(&chain);
     let totals = chain.iter().fold(SessionCounters::default(), |sum, session| sum_of(sum, &session.counters));
     let tip = chain.pop()?;
     Some(Conversation { tip, root: root.0, started_ms: root.1, title, sessions, compactions, totals })

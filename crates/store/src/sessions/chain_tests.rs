@@ -179,7 +179,7 @@ fn compactions_that_were_undone_do_not_count() {
         (&[1, 2, 2, 4], 2),
     ];
     for (bases, count) in cases {
-        assert_eq!(compactions_in_view(&chain(bases)), count, "{bases:?}");
+        assert_eq!(Session::compactions_in_view(&chain(bases)), count, "{bases:?}");
     }
-    assert_eq!(compactions_in_view(&chain(&[1, 2, 9])), 0, "what is lost ends the count");
+    assert_eq!(Session::compactions_in_view(&chain(&[1, 2, 9])), 0, "what is lost ends the count");
 }

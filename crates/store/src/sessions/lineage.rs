@@ -64,26 +64,29 @@ impl ViewChange {
     }
 }
 
-/// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one conversation, and
-/// no other, means the newest of them.
-pub fn find_session(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
-    let (reference, candidates) = match store.resolve(owner, reference) {
-        Err(StoreError::AmbiguousSession { reference, candidates }) => (reference, candidates),
-        found => return found,
-    };
-    let sessions = candidates.iter().map(|id| store.session(owner, id)).collect::<Result<Vec<Session>>>()?;
-    let is_one = sessions.windows(2).all(|pair| matches!(pair, [a, b] if a.chain == b.chain));
-    match sessions.into_iter().max_by_key(|session| session.ordinal) {
-        Some(newest) if is_one && candidates.len() < ALL_CANDIDATES => Ok(newest),
-        _ => Err(StoreError::AmbiguousSession { reference, candidates }),
+impl Session {
+    /// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one conversation, and
+    /// no other, means the newest of them.
+    pub fn find(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
+        let (reference, candidates) = match store.resolve(owner, reference) {
+            Err(StoreError::AmbiguousSession { reference, candidates }) => (reference, candidates),
+            found => return found,
+        };
+        let sessions =
+            candidates.iter().map(|id| store.session(owner, id)).collect::<Result<Vec<Session>>>()?;
+        let is_one = sessions.windows(2).all(|pair| matches!(pair, [a, b] if a.chain == b.chain));
+        match sessions.into_iter().max_by_key(|session| session.ordinal) {
+            Some(newest) if is_one && candidates.len() < ALL_CANDIDATES => Ok(newest),
+            _ => Err(StoreError::AmbiguousSession { reference, candidates }),
+        }
     }
-}
 
-/// The newest session of the conversation that a reference names.
-pub fn find_tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
-    let session = find_session(store, owner, reference)?;
-    let chain = store.chain(owner, &session.id)?;
-    Ok(chain.into_iter().next_back().unwrap_or(session))
+    /// The newest session of the conversation that a reference names.
+    pub fn find_tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
+        let session = Session::find(store, owner, reference)?;
+        let chain = store.chain(owner, &session.id)?;
+        Ok(chain.into_iter().next_back().unwrap_or(session))
+    }
 }
 
 /// The sessions a transcript went through, oldest first: up the links that share what was said.
@@ -105,51 +108,55 @@ fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Se
     Ok(lineage)
 }
 
-/// Where the conversation of a session turned, oldest first. A compaction whose figures nobody kept is measured by the
-/// views before and after it.
-pub fn view_changes(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<ViewChange>> {
-    let lineage = lineage(store, owner, session)?;
-    let mut chains: HashSet<u64> = HashSet::new();
-    let mut summaries = Vec::new();
-    for session in lineage.iter().filter(|session| chains.insert(session.chain)) {
-        summaries.extend(store.summaries(owner, &session.id)?);
-    }
-    let mut view_changes = view_changes_along(&lineage, &summaries);
-    let pairs = lineage.iter().zip(lineage.iter().skip(1));
-    for (turning, (before, after)) in view_changes.iter_mut().zip(pairs) {
-        if turning.needs_figures() {
-            let before = store.view(owner, &before.id, None)?;
-            turning.measure(&before, &store.view(owner, &after.id, Some(after.first_seq))?);
+impl ViewChange {
+    /// Where the conversation of a session turned, oldest first. A compaction whose figures nobody kept is measured by the
+    /// views before and after it.
+    pub fn all(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<ViewChange>> {
+        let lineage = lineage(store, owner, session)?;
+        let mut chains: HashSet<u64> = HashSet::new();
+        let mut summaries = Vec::new();
+        for session in lineage.iter().filter(|session| chains.insert(session.chain)) {
+            summaries.extend(store.summaries(owner, &session.id)?);
         }
+        let mut view_changes = ViewChange::along(&lineage, &summaries);
+        let pairs = lineage.iter().zip(lineage.iter().skip(1));
+        for (turning, (before, after)) in view_changes.iter_mut().zip(pairs) {
+            if turning.needs_figures() {
+                let before = store.view(owner, &before.id, None)?;
+                turning.measure(&before, &store.view(owner, &after.id, Some(after.first_seq))?);
+            }
+        }
+        Ok(view_changes)
     }
-    Ok(view_changes)
 }
 
-/// Where a lineage turned, by what the sessions and summaries themselves say.
-#[must_use]
-pub fn view_changes_along(lineage: &[Session], summaries: &[Summary]) -> Vec<ViewChange> {
-    let pairs = lineage.iter().zip(lineage.iter().skip(1));
-    pairs
-        .map(|(before, after)| {
-            let summary = summaries.iter().find(|summary| summary.session == after.id);
-            let figure = |path: &str| summary.and_then(|summary| summary.figures.pointer(path)?.as_u64());
-            let is_branch = after.link.as_ref().is_some_and(|link| link.kind != LinkKind::Continuation);
-            let ended = before.end_reason.as_ref().map_or("continuation", |reason| reason.as_str());
-            let kind = if is_branch { "branch" } else { ended };
-            let author = summary.map(|summary| summary.author.clone());
-            let is_compaction = kind == EndReason::COMPRESSION.as_str();
-            ViewChange {
-                author: author.or_else(|| is_compaction.then(|| before.origin.program.clone())),
-                kind: kind.to_owned(),
-                at_seq: after.first_seq,
-                at_ms: after.started_ms,
-                from: Some(before.id.clone()),
-                to: after.id.clone(),
-                messages_before: figure("/messages/before"),
-                messages_after: figure("/messages/after"),
-                tokens_before: figure("/tokens/before"),
-                tokens_after: figure("/tokens/after"),
-            }
-        })
-        .collect()
+impl ViewChange {
+    /// Where a lineage turned, by what the sessions and summaries themselves say.
+    #[must_use]
+    pub fn along(lineage: &[Session], summaries: &[Summary]) -> Vec<ViewChange> {
+        let pairs = lineage.iter().zip(lineage.iter().skip(1));
+        pairs
+            .map(|(before, after)| {
+                let summary = summaries.iter().find(|summary| summary.session == after.id);
+                let figure = |path: &str| summary.and_then(|summary| summary.figures.pointer(path)?.as_u64());
+                let is_branch = after.link.as_ref().is_some_and(|link| link.kind != LinkKind::Continuation);
+                let ended = before.end_reason.as_ref().map_or("continuation", |reason| reason.as_str());
+                let kind = if is_branch { "branch" } else { ended };
+                let author = summary.map(|summary| summary.author.clone());
+                let is_compaction = kind == EndReason::COMPRESSION.as_str();
+                ViewChange {
+                    author: author.or_else(|| is_compaction.then(|| before.origin.program.clone())),
+                    kind: kind.to_owned(),
+                    at_seq: after.first_seq,
+                    at_ms: after.started_ms,
+                    from: Some(before.id.clone()),
+                    to: after.id.clone(),
+                    messages_before: figure("/messages/before"),
+                    messages_after: figure("/messages/after"),
+                    tokens_before: figure("/tokens/before"),
+                    tokens_after: figure("/tokens/after"),
+                }
+            })
+            .collect()
+    }
 }

@@ -23,11 +23,13 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The name of the lock on a conversation, shared by every session of its chain. Whoever appends to, compacts or
-/// otherwise changes a conversation holds it.
-#[must_use]
-pub fn conversation_lock(chain: u64) -> String {
-    format!("conversation {chain}")
+impl LockRequest {
+    /// The name of the lock on a conversation, shared by every session of its chain. Whoever appends to, compacts or
+    /// otherwise changes a conversation holds it.
+    #[must_use]
+    pub fn conversation_name(chain: u64) -> String {
+        format!("conversation {chain}")
+    }
 }
 
 /// A lock that is wanted.

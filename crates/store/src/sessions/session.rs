@@ -126,10 +126,12 @@ pub struct Origin {
 /// Sessions that begin alike and may still be told apart by their keys.
 pub const MAX_NUMBERED: usize = 64;
 
-/// The key of one of several sessions that begin alike, from 1 on.
-#[must_use]
-pub fn numbered_key(key: &str, number: usize) -> String {
-    if number == 1 { key.to_owned() } else { format!("{key}#{number}") }
+impl Session {
+    /// The key of one of several sessions that begin alike, from 1 on.
+    #[must_use]
+    pub fn numbered_key(key: &str, number: usize) -> String {
+        if number == 1 { key.to_owned() } else { format!("{key}#{number}") }
+    }
 }
 
 /// A session to be opened.

@@ -39,7 +39,7 @@ use examination::CheckedStore;
 
 pub use examination::{Depth, Examination};
 pub use problem::{LostArtifact, RecordProblem, Remedy, Severity};
-pub use repair::{RepairReport, repair};
+pub use repair::RepairReport;
 pub use salvage::{SalvageReport, SalvagedTable};
 
 /// Findings of SQLite that are told; damage seldom comes alone.
@@ -66,36 +66,36 @@ impl Diagnosis {
     pub fn is_well(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity() == Severity::Notice)
     }
-}
 
-/// Looks over the record at `path` and the folder of artifacts beside it. Nothing is changed.
-pub fn diagnose(
-    path: &Path,
-    examination: &Examination<'_>,
-    progress: &mut dyn FnMut(StoreProgress),
-) -> Result<Diagnosis> {
-    let folder = ArtifactFolder::at(artifacts_beside(path));
-    let mut diagnosis = Diagnosis {
-        database_bytes: std::fs::metadata(path).map_or(0, |found| found.len()),
-        ..Diagnosis::default()
-    };
-    // Before a connection makes files of its own, and before the moment that is looked at: what is put into the folder
-    // after it is none of its artifacts.
-    let open_to_others = files::open_to_others(path, folder.path());
-    let listing = files::listing(&folder)?;
-    match recognise(path, &listing, version_after(STEPS))? {
-        FileState::Nothing(finding) => diagnosis.findings.push(finding),
-        FileState::Record(conn) => {
-            diagnosis.findings.extend(open_to_others);
-            let failure = |error: TxError| error.into_store_error("looking the record over", path);
-            // One moment for all checks. It is let go, not committed: a damaged database may refuse to commit nothing.
-            let moment = conn.unchecked_transaction().map_err(|error| failure(error.into()))?;
-            let place = CheckedStore { conn: &moment, folder: &folder, listing };
-            examine(&place, examination, &mut diagnosis, progress).map_err(failure)?;
+    /// Looks over the record at `path` and the folder of artifacts beside it. Nothing is changed.
+    pub fn of_file(
+        path: &Path,
+        examination: &Examination<'_>,
+        progress: &mut dyn FnMut(StoreProgress),
+    ) -> Result<Diagnosis> {
+        let folder = ArtifactFolder::at(artifacts_beside(path));
+        let mut diagnosis = Diagnosis {
+            database_bytes: std::fs::metadata(path).map_or(0, |found| found.len()),
+            ..Diagnosis::default()
+        };
+        // Before a connection makes files of its own, and before the moment that is looked at: what is put into the folder
+        // after it is none of its artifacts.
+        let open_to_others = files::open_to_others(path, folder.path());
+        let listing = files::listing(&folder)?;
+        match recognise(path, &listing, version_after(STEPS))? {
+            FileState::Nothing(finding) => diagnosis.findings.push(finding),
+            FileState::Record(conn) => {
+                diagnosis.findings.extend(open_to_others);
+                let failure = |error: TxError| error.into_store_error("looking the record over", path);
+                // One moment for all checks. It is let go, not committed: a damaged database may refuse to commit nothing.
+                let moment = conn.unchecked_transaction().map_err(|error| failure(error.into()))?;
+                let place = CheckedStore { conn: &moment, folder: &folder, listing };
+                examine(&place, examination, &mut diagnosis, progress).map_err(failure)?;
+            }
         }
+        diagnosis.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
+        Ok(diagnosis)
     }
-    diagnosis.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
-    Ok(diagnosis)
 }
 
 /// What lies at the place of a record.

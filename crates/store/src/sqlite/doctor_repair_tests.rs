@@ -236,14 +236,16 @@ fn locks_of_the_dead_and_the_late_are_removed() {
     drop(store);
     let examination =
         Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|holder| holder.process_id == 1 };
-    let diagnosis = diagnose(&home.path(), &examination, &mut |_| ()).unwrap();
+    let diagnosis = Diagnosis::of_file(&home.path(), &examination, &mut |_| ()).unwrap();
     let named = |locks: &[LockRecord]| locks.iter().map(|lock| lock.name.clone()).collect::<Vec<_>>();
     match diagnosis.findings.as_slice() {
         [RecordProblem::StaleLocks { locks }] => assert_eq!(named(locks), ["dead", "late"]),
         other => panic!("{other:?}"),
     }
     assert!(diagnosis.is_well(), "it is only worth knowing");
-    let report = repair(&home.path(), &examination, &home.path().with_extension("tar"), &mut |_| ()).unwrap();
+    let report =
+        RepairReport::of_repair(&home.path(), &examination, &home.path().with_extension("tar"), &mut |_| ())
+            .unwrap();
     assert_eq!(report.after, []);
     assert_eq!(named(&home.open().locks().unwrap()), ["alive"]);
 }

@@ -243,7 +243,7 @@ fn a_record_that_is_in_use_is_not_replaced() {
     in_use.conversations(&owner(), &SessionFilter::default()).unwrap();
     let examination = Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|_| true };
     let backup = home.path().with_extension("tar");
-    let refused = repair(&home.path(), &examination, &backup, &mut |_| ()).unwrap_err();
+    let refused = RepairReport::of_repair(&home.path(), &examination, &backup, &mut |_| ()).unwrap_err();
     assert!(matches!(refused, StoreError::Busy { .. }), "{refused:?}");
     drop(in_use);
     assert_eq!(fs::read(home.path()).unwrap(), damaged);

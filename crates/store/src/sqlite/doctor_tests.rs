@@ -119,7 +119,7 @@ impl Home {
 
     pub(super) fn findings(&self, depth: Depth) -> Vec<RecordProblem> {
         let examination = Examination { depth, now_ms: 1_000, is_alive: &|_| true };
-        diagnose(&self.path(), &examination, &mut |_| ()).unwrap().findings
+        Diagnosis::of_file(&self.path(), &examination, &mut |_| ()).unwrap().findings
     }
 
     /// The only finding of a quick look.
@@ -133,7 +133,7 @@ impl Home {
         let examination = Examination { depth: Depth::Thorough, now_ms: 1_000, is_alive: &|_| true };
         let backups = fs::read_dir(self.folder.path()).unwrap().count();
         let backup = self.folder.path().join(format!("backup-{backups}.tar"));
-        let report = repair(&self.path(), &examination, &backup, &mut |_| ()).unwrap();
+        let report = RepairReport::of_repair(&self.path(), &examination, &backup, &mut |_| ()).unwrap();
         assert_eq!(report.backup.is_some(), backup.exists());
         report
     }
@@ -190,7 +190,7 @@ fn a_record_that_is_well_has_no_findings() {
     }
     let examination = Examination { depth: Depth::Quick, now_ms: 0, is_alive: &|_| true };
     let mut steps = Vec::new();
-    let diagnosis = diagnose(&home.path(), &examination, &mut |step| steps.push(step)).unwrap();
+    let diagnosis = Diagnosis::of_file(&home.path(), &examination, &mut |step| steps.push(step)).unwrap();
     assert!(diagnosis.is_well());
     assert_eq!((diagnosis.sessions, diagnosis.messages, diagnosis.artifacts), (3, 5, 1));
     assert_eq!(diagnosis.database_bytes, fs::metadata(home.path()).unwrap().len());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::artifacts::artifact::NewArtifact;
 use crate::search::request::{SearchMode, SearchQuery};
-use crate::sqlite::doctor::{Depth, Examination, diagnose};
+use crate::sqlite::doctor::{Depth, Diagnosis, Examination};
 use crate::sqlite::indexing::add_fingerprints;
 use crate::sqlite::test_home::{Home, id, open_session, owner, say};
 use crate::sqlite::{SqliteStore, Write};
@@ -98,7 +98,7 @@ fn assert_answers(store: &SqliteStore, said: &BTreeMap<String, Vec<usize>>) {
 
 fn assert_well(home: &Home) {
     let examination = Examination { depth: Depth::Thorough, now_ms: 0, is_alive: &|_| true };
-    assert_eq!(diagnose(&home.path(), &examination, &mut |_| ()).unwrap().findings, []);
+    assert_eq!(Diagnosis::of_file(&home.path(), &examination, &mut |_| ()).unwrap().findings, []);
 }
 
 fn rows_of(store: &SqliteStore, table: &str) -> i64 {

@@ -8,7 +8,7 @@ use super::*;
 use crate::artifacts::artifact::NewArtifact;
 use crate::search::request::SearchQuery;
 use crate::sqlite::connection::{BUSY_TIMEOUT, prepare_file};
-use crate::sqlite::{Depth, Examination, SqliteStore, diagnose, test_home};
+use crate::sqlite::{Depth, Diagnosis, Examination, SqliteStore, test_home};
 use crate::store::Store;
 
 const NOW_MS: Millis = 1_700_000_000_000;
@@ -225,7 +225,7 @@ fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
         }
         drop(store);
         let examination = Examination { depth: Depth::Thorough, now_ms: NOW_MS, is_alive: &|_| false };
-        let diagnosis = diagnose(&home.path(), &examination, &mut |_| ()).unwrap();
+        let diagnosis = Diagnosis::of_file(&home.path(), &examination, &mut |_| ()).unwrap();
         assert_eq!(diagnosis.findings, []);
         assert!(home.open().migration().is_none(), "once is enough");
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use throughline_provider::{MarkComplaint, PricedPrompt};
-use throughline_tokens::{TextProfile, TokenModel, model_facts};
+use throughline_tokens::{Catalogue, TextProfile, TokenModel};
 use throughline_transcript::WireFormat;
 use throughline_wire::{
     AnswerDraft, AnswerPart, ErrorBody, ReportedUsage, Request, StreamUsage, Streaming, WireEvent,
@@ -120,7 +120,7 @@ fn report(reply: &mut Reply, prompt: &PricedPrompt, model: &str, wire_format: Wi
 
 /// Tokens of an answer by the estimator, and those of them that are reasoning.
 fn output_tokens(draft: &AnswerDraft, model: &str, wire_format: WireFormat) -> (u64, u64) {
-    let token_model = TokenModel::of(model_facts(model).family_on(wire_format));
+    let token_model = TokenModel::of(Catalogue::shipped_facts(model).family_on(wire_format));
     let size = |text: &str| token_model.estimate(&TextProfile::of(text));
     let (mut all, mut reasoning) = (0, 0);
     for part in &draft.parts {

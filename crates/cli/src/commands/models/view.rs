@@ -2,7 +2,7 @@
 
 use owo_colors::OwoColorize;
 use throughline_provider::WindowSource;
-use throughline_tokens::{OwnValue, PriceBasis, prices_as_of};
+use throughline_tokens::{Cost, OwnValue, PriceBasis};
 
 use super::{ListedRow, MillionTokenPrices, ModelDetails};
 use crate::model_client::key_words;
@@ -110,7 +110,7 @@ pub(crate) fn list(title: &str, rows: &[ListedRow], width: usize) -> String {
     }
     let footing = format!(
         "Prices of a million tokens in dollars, as of {}. `throughline models MODEL` shows more.\n",
-        prices_as_of()
+        Cost::prices_as_of()
     );
     format!("{}\n\n{}\n{}", title.bold(), table.render(width, 0), wrap(&footing, width, 0))
 }
@@ -140,7 +140,7 @@ fn price_words(rates: &MillionTokenPrices) -> String {
     }
     match rates.basis {
         PriceBasis::OwnFile => words.push_str(" (your catalogue file)"),
-        _ => words.push_str(&format!(" (list price of {})", prices_as_of())),
+        _ => words.push_str(&format!(" (list price of {})", Cost::prices_as_of())),
     }
     words
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use owo_colors::OwoColorize;
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, SummaryCost};
-use throughline_tokens::prices_as_of;
+use throughline_tokens::Cost;
 
 use crate::commands::replay::{ReplayPage, ReplayedSession};
 use crate::ui::figures::{cost_words, dollars};
@@ -147,7 +147,7 @@ fn share(with: &Bill, without: &Bill) -> String {
 fn remarks(page: &ReplayPage) -> Vec<String> {
     let mut remarks = vec![format!(
         "By list prices as of {}, estimated tokens and the published rules of prompt caches.",
-        prices_as_of()
+        Cost::prices_as_of()
     )];
     remarks.push(match page.summaries {
         Some(SummaryCost::Free) => "Summaries are made by rules and cost nothing.".to_owned(),

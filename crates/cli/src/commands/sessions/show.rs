@@ -1,9 +1,7 @@
 //! `throughline sessions show`: everything that was said, or what a model would be sent.
 
 use serde::Serialize;
-use throughline_store::{
-    ItemEntry, MessageEntry, Session, Store as _, ViewChange, ViewMessage, view_changes,
-};
+use throughline_store::{ItemEntry, MessageEntry, Session, Store as _, ViewChange, ViewMessage};
 
 use super::args::{SessionShowArgs, ViewArg};
 use crate::app::App;
@@ -37,7 +35,7 @@ fn human(
     if args.raw {
         return print_raw(app, transcript.iter().map(|message| message.json.as_str()));
     }
-    let turnings = view_changes(&record.store, &record.owner, session).map_err(refused)?;
+    let turnings = ViewChange::all(&record.store, &record.owner, session).map_err(refused)?;
     if args.json {
         let messages = transcript.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
         let messages = messages.map_err(refused)?;

@@ -1,7 +1,7 @@
 //! Tests of the two sides of a conversation.
 
 use serde_json::json;
-use throughline_store::{LinkKind, StoredRendition, SummaryId, view_changes_along};
+use throughline_store::{LinkKind, StoredRendition, SummaryId, ViewChange};
 
 use super::*;
 use crate::record::test_samples::{ended, hung, noon, plain, said, session, summary, widest};
@@ -47,7 +47,7 @@ fn human(lineage: &[Session]) -> String {
     let summaries = [summary(1, &lineage[1], &lineage[0])];
     HumanViewPage {
         session: &lineage[lineage.len() - 1],
-        turnings: &view_changes_along(lineage, &summaries),
+        turnings: &ViewChange::along(lineage, &summaries),
         transcript: &transcript,
         amount: TextAmount::Beginning,
         now: &noon(),
@@ -67,7 +67,7 @@ fn the_whole_transcript_has_a_mark_where_it_was_compacted() {
 fn a_branch_is_marked_where_it_left() {
     let root = session(1, "2026-11-15T09:00:00Z");
     let branch = hung(session(2, "2026-11-15T10:00:00Z"), &root, LinkKind::Branch, 2);
-    let found = view_changes_along(&[root, branch], &[]);
+    let found = ViewChange::along(&[root, branch], &[]);
     assert_eq!((found[0].kind.as_str(), found[0].at_seq), ("branch", 2));
     assert_eq!(found[0].author, None);
 }
@@ -75,7 +75,7 @@ fn a_branch_is_marked_where_it_left() {
 #[test]
 fn a_compaction_without_figures_is_measured() {
     let lineage = lineage();
-    let mut found = view_changes_along(&lineage, &[]);
+    let mut found = ViewChange::along(&lineage, &[]);
     assert!(found[0].needs_figures() && !found[1].needs_figures(), "{found:?}");
     assert_eq!(found[0].author.as_deref(), Some("claude-code"), "who made it is known all the same");
     let before: Vec<ViewMessage> = transcript(&lineage).into_iter().map(ViewMessage::Verbatim).collect();

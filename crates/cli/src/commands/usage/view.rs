@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use owo_colors::OwoColorize;
 use throughline_engine::SizeBasis;
 use throughline_store::{Session, UsageTotal};
-use throughline_tokens::{PricedCall, Usage, cost};
+use throughline_tokens::{PricedCall, Usage};
 
 use crate::commands::usage::UsagePage;
 use crate::limits::TranscriptLimits;
@@ -179,7 +179,7 @@ pub(crate) fn cost_lines(total: &UsageTotal, by_model: &[UsageTotal]) -> Vec<Str
 fn has_list_price(model: &str) -> bool {
     let usage = Usage { input: 1, output: 1, ..Usage::default() };
     let now = PricedCall { model, provider: "", at_ms: i64::MAX, usage, cache_write_1h: 0 };
-    cost(&now).micro_usd.is_some()
+    now.list_cost().micro_usd.is_some()
 }
 
 /// What the cache saved; writing to a cache that is never read costs more than none.

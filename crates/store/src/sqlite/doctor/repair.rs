@@ -24,7 +24,7 @@ use super::super::{SqliteStore, Write, artifacts, guards, views};
 use super::problem::RecordProblem;
 use super::relations::{self, OF_SESSIONS, RelationCheck, RelationChecks};
 use super::salvage::{self, SalvageReport};
-use super::{Depth, Diagnosis, Examination, diagnose, files, index, nodes};
+use super::{Depth, Diagnosis, Examination, files, index, nodes};
 
 /// The owner of messages whose session is lost, where it cannot be told whose they were.
 const NOBODY: &str = "recovered";
@@ -42,38 +42,40 @@ pub struct RepairReport {
     pub salvaged: Option<SalvageReport>,
 }
 
-/// Mends the record at `path` as far as that can be done. Everything is first put into the file `backup_to`, which must
-/// not be there yet. Nobody else should be using the record.
-pub fn repair(
-    path: &Path,
-    examination: &Examination<'_>,
-    backup_to: &Path,
-    progress: &mut dyn FnMut(StoreProgress),
-) -> Result<RepairReport> {
-    let Diagnosis { findings: before, .. } = diagnose(path, examination, progress)?;
-    if !before.iter().any(RecordProblem::is_mendable) {
-        return Ok(RepairReport { after: before.clone(), before, backup: None, salvaged: None });
-    }
-    back_up(path, backup_to, examination, progress)?;
-    let is_beyond_repair = |finding: &RecordProblem| {
-        matches!(finding, RecordProblem::Damage { .. } | RecordProblem::NotADatabase { .. })
-    };
-    let salvaged = match before.iter().any(is_beyond_repair) {
-        true => salvage::salvage(path, examination.now_ms, progress)?,
-        false => None,
-    };
-    take_rights_of_others(path, &before)?;
-    if is_record(path) {
-        let store = SqliteStore::open_following(path, examination.now_ms, progress)?;
-        repair_rows(&store, examination, progress)?;
-        repair_index(&store, examination.depth, progress)?;
-        // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
-        if salvaged.is_none() {
-            remove_orphans(&store)?;
+impl RepairReport {
+    /// Mends the record at `path` as far as that can be done. Everything is first put into the file `backup_to`, which must
+    /// not be there yet. Nobody else should be using the record.
+    pub fn of_repair(
+        path: &Path,
+        examination: &Examination<'_>,
+        backup_to: &Path,
+        progress: &mut dyn FnMut(StoreProgress),
+    ) -> Result<RepairReport> {
+        let Diagnosis { findings: before, .. } = Diagnosis::of_file(path, examination, progress)?;
+        if !before.iter().any(RecordProblem::is_mendable) {
+            return Ok(RepairReport { after: before.clone(), before, backup: None, salvaged: None });
         }
+        back_up(path, backup_to, examination, progress)?;
+        let is_beyond_repair = |finding: &RecordProblem| {
+            matches!(finding, RecordProblem::Damage { .. } | RecordProblem::NotADatabase { .. })
+        };
+        let salvaged = match before.iter().any(is_beyond_repair) {
+            true => salvage::salvage(path, examination.now_ms, progress)?,
+            false => None,
+        };
+        take_rights_of_others(path, &before)?;
+        if is_record(path) {
+            let store = SqliteStore::open_following(path, examination.now_ms, progress)?;
+            repair_rows(&store, examination, progress)?;
+            repair_index(&store, examination.depth, progress)?;
+            // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
+            if salvaged.is_none() {
+                remove_orphans(&store)?;
+            }
+        }
+        let Diagnosis { findings: after, .. } = Diagnosis::of_file(path, examination, progress)?;
+        Ok(RepairReport { before, after, backup: Some(backup_to.to_path_buf()), salvaged })
     }
-    let Diagnosis { findings: after, .. } = diagnose(path, examination, progress)?;
-    Ok(RepairReport { before, after, backup: Some(backup_to.to_path_buf()), salvaged })
 }
 
 /// Puts everything into a backup: as a consistent copy where the database can be opened, else as the files lie there.

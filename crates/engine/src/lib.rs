@@ -35,6 +35,7 @@ mod limits;
 mod new_view;
 mod prompt;
 mod recorded_size;
+mod recorded_view;
 mod session;
 mod summary;
 #[cfg(test)]
@@ -71,6 +72,7 @@ pub use prompt::request_extras::RequestExtras;
 pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, ToolOutputPolicy};
 pub use prompt::wire_tools::tools_json;
 pub use recorded_size::recorded_size;
+pub use recorded_view::{CommitAs, LoadedView};
 pub use session::{
     CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionResult, Freshness, History,
     IncomingMessage, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, RecordTiming, SessionError,

@@ -194,7 +194,7 @@ fn stored_item(item: &CheckedItem) -> NewViewItem {
 }
 
 /// Adds an item; one that goes on where a run ends makes it longer.
-fn push(items: &mut Vec<NewViewItem>, item: NewViewItem) {
+pub(crate) fn push(items: &mut Vec<NewViewItem>, item: NewViewItem) {
     if let NewViewItem::Kept(ViewItem::Range { session, first_seq, end_seq }) = &item
         && let Some(NewViewItem::Kept(ViewItem::Range { session: of, end_seq: last, .. })) = items.last_mut()
         && of == session
@@ -225,7 +225,11 @@ fn sources(view: &LiveView, covers: &[usize]) -> Vec<MessageRun> {
         }
         _ => None,
     });
-    let mut runs: Vec<MessageRun> = carried.chain(own).collect();
+    joined(carried.chain(own).collect())
+}
+
+/// Runs in order, with those that touch or overlap joined.
+pub(crate) fn joined(mut runs: Vec<MessageRun>) -> Vec<MessageRun> {
     // Places count along a conversation, through all sessions it went through.
     runs.sort_by_key(|run| (run.first_seq, run.end_seq));
     let mut joined: Vec<MessageRun> = Vec::new();

@@ -240,7 +240,7 @@ fn what_is_imported_with_instructions_is_exported_with_them() {
     let store = MemoryStore::new();
     let mut new_id = |at_ms| SessionId::new(at_ms, 1, crate::ids::IdLength::Local);
     let mut report = crate::import::ImportReport::default();
-    let mut importer = crate::import::Importer::new(&store, Owner::default(), &mut new_id);
+    let mut importer = crate::import::Importer::new(&store, Owner::default(), &mut new_id, |_| None);
     importer.import_path(&path, &mut report, &mut |_| {}).unwrap();
     let session = store.resolve(&Owner::default(), "last").unwrap();
     let text = text_of(&store, &session, &ExportOptions { form: ExportForm::Body, ..SAID });

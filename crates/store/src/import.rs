@@ -29,14 +29,15 @@ use std::path::Path;
 use serde_json::value::RawValue;
 use throughline_tokens::Catalogue;
 use throughline_transcript::{
-    DecodeError, DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Source, Transcript, decode,
+    DecodeError, DecodeOptions, Message, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Source, Transcript,
+    decode,
 };
 
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::store::Store;
 
-use conversation::ForeignConversation;
+use conversation::{FindSummary, ForeignConversation};
 use files::{ListedBy, ListedFile};
 use hermes::HermesDatabase;
 use recorder::Recorder;
@@ -47,6 +48,7 @@ pub use report::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportRepor
 /// Brings histories into a record.
 pub struct Importer<'a> {
     recorder: Recorder<'a>,
+    find_summary: FindSummary,
     now_ms: Option<Millis>,
 }
 
@@ -74,9 +76,16 @@ impl From<StoreError> for ImportFailure {
 }
 
 impl<'a> Importer<'a> {
-    /// An importer that writes in an owner's name. `new_id` makes ids of sessions that began at a time.
-    pub fn new(store: &'a dyn Store, owner: Owner, new_id: &'a mut dyn FnMut(Millis) -> SessionId) -> Self {
-        Self { recorder: Recorder { store, owner, new_id, catalogue: Catalogue::shipped() }, now_ms: None }
+    /// An importer that writes in an owner's name. `new_id` makes ids of sessions that began at a time. `find_summary`
+    /// returns the document of the summary that a message is; Hermes records its summaries as plain messages.
+    pub fn new(
+        store: &'a dyn Store,
+        owner: Owner,
+        new_id: &'a mut dyn FnMut(Millis) -> SessionId,
+        find_summary: fn(&Message) -> Option<String>,
+    ) -> Self {
+        let recorder = Recorder { store, owner, new_id, catalogue: Catalogue::shipped() };
+        Self { recorder, find_summary, now_ms: None }
     }
 
     /// Prices calls by this catalogue instead of the shipped one.
@@ -214,7 +223,8 @@ impl<'a> Importer<'a> {
         let database = HermesDatabase::open(path).map_err(ImportFailure::File)?;
         file.program = Some(hermes::PROGRAM);
         for number in 0..database.len() {
-            let (foreign, notes) = database.conversation(number).map_err(ImportFailure::File)?;
+            let (foreign, notes) =
+                database.conversation(number, self.find_summary).map_err(ImportFailure::File)?;
             let key = foreign.key.clone();
             notes.into_iter().for_each(|note| file.note(format!("{key}: {note}")));
             if !foreign.messages.is_empty() {

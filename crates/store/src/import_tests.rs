@@ -161,7 +161,7 @@ fn a_record_that_cannot_be_written_ends_the_import_and_what_was_done_is_told() {
     drop(crate::sqlite::SqliteStore::open(&record, 0).unwrap());
     let store = crate::sqlite::SqliteStore::open_read_only(&record).unwrap();
     let mut new_id = |at_ms: Millis| SessionId::new(at_ms, 1, IdLength::Local);
-    let mut importer = Importer::new(&store, Owner::default(), &mut new_id);
+    let mut importer = Importer::new(&store, Owner::default(), &mut new_id, |_| None);
     let mut report = ImportReport::default();
     let outcome = importer.import_path(world.folder.path(), &mut report, &mut |_| {});
     assert!(matches!(outcome, Err(crate::error::StoreError::ReadOnly { .. })), "{outcome:?}");
@@ -179,7 +179,7 @@ fn progress_is_told() {
         drawn += 1;
         SessionId::new(at_ms, drawn, IdLength::Local)
     };
-    let mut importer = Importer::new(&world.store, world.owner.clone(), &mut new_id);
+    let mut importer = Importer::new(&world.store, world.owner.clone(), &mut new_id, |_| None);
     let mut report = ImportReport::default();
     importer
         .import_path(world.folder.path(), &mut report, &mut |event| {
@@ -205,7 +205,7 @@ fn an_id_that_is_taken_is_drawn_again() {
         SessionId::from_text(format!("s{}", drawn / 2))
     };
     let mut report = ImportReport::default();
-    let mut importer = Importer::new(&world.store, world.owner.clone(), &mut new_id);
+    let mut importer = Importer::new(&world.store, world.owner.clone(), &mut new_id, |_| None);
     for path in [&list, &other] {
         importer.import_path(path, &mut report, &mut |_| {}).unwrap();
     }

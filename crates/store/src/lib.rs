@@ -36,7 +36,6 @@
 
 mod artifacts;
 mod call;
-mod commit;
 mod error;
 mod export;
 mod ids;
@@ -59,7 +58,6 @@ mod views;
 
 pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal};
-pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide, export};
 pub use ids::{IdLength, Millis, Owner, SessionId};

@@ -24,7 +24,7 @@ pub struct NewMessage {
 /// The bytes that stand for a message in a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRendition {
-    /// What was changed: names of [`RenditionKind`](throughline_compaction::RenditionKind), or `artifact`.
+    /// What was changed: `pruned`, `trimmed`, `image_label`, `noted`, `mended`, or `artifact`.
     pub kinds: Vec<String>,
     /// The JSON that is sent.
     pub json: String,

@@ -40,7 +40,7 @@ impl World {
             SessionId::new(at_ms, *drawn, IdLength::Gateway)
         };
         let mut report = ImportReport::default();
-        let mut importer = Importer::new(&self.store, Owner::default(), &mut new_id);
+        let mut importer = Importer::new(&self.store, Owner::default(), &mut new_id, |_| None);
         importer.import_path(path, &mut report, &mut |_| {}).expect("the record can be written");
         report
     }

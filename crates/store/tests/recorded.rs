@@ -35,7 +35,7 @@ fn import(store: &dyn Store, path: &Path) -> ImportReport {
         SessionId::new(at_ms, drawn, IdLength::Gateway)
     };
     let mut report = ImportReport::default();
-    let mut importer = Importer::new(store, Owner::default(), &mut new_id);
+    let mut importer = Importer::new(store, Owner::default(), &mut new_id, |_| None);
     importer.import_path(path, &mut report, &mut |_| {}).expect("the record can be written");
     let failures: Vec<_> = report.failures().collect();
     assert!(failures.is_empty(), "{failures:?}");

@@ -63,10 +63,10 @@ impl Catalogue {
     /// dashes, capitals and small letters are the same.
     ///
     /// ```
-    /// use throughline_tokens::model_facts;
+    /// use throughline_tokens::Catalogue;
     ///
-    /// assert_eq!(model_facts("anthropic/claude-opus-4.8").entry, model_facts("claude-opus-4-8").entry);
-    /// assert_eq!(model_facts("my-own-model").entry, None);
+    /// assert_eq!(Catalogue::shipped_facts("anthropic/claude-opus-4.8").entry, Catalogue::shipped_facts("claude-opus-4-8").entry);
+    /// assert_eq!(Catalogue::shipped_facts("my-own-model").entry, None);
     /// ```
     #[must_use]
     pub fn shipped_facts(model: &str) -> ModelFacts {

@@ -4,9 +4,9 @@
 //! For whoever has to know what fits and what it costs, without asking a provider.
 //!
 //! ```
-//! use throughline_tokens::{LimitPolicy, Limits, TextProfile, TokenModel, model_facts};
+//! use throughline_tokens::{Catalogue, LimitPolicy, Limits, TextProfile, TokenModel};
 //!
-//! let facts = model_facts("claude-opus-4-8");
+//! let facts = Catalogue::shipped_facts("claude-opus-4-8");
 //! let estimate = TokenModel::of(facts.family).estimate(&TextProfile::of("Compaction starts at half of the window."));
 //! assert!((6..=12).contains(&estimate), "{estimate}");
 //!

@@ -156,9 +156,9 @@ impl UsageReading {
     /// Reads the `usage` member of a response, of whichever wire.
     ///
     /// ```
-    /// use throughline_tokens::parse_usage;
+    /// use throughline_tokens::UsageReading;
     ///
-    /// let reading = parse_usage(r#"{"input_tokens":12,"cache_read_input_tokens":900,"output_tokens":40}"#)?;
+    /// let reading = UsageReading::parse(r#"{"input_tokens":12,"cache_read_input_tokens":900,"output_tokens":40}"#)?;
     /// assert_eq!((reading.usage.prompt(), reading.usage.cache_read), (912, 900));
     /// # Ok::<(), throughline_tokens::UsageError>(())
     /// ```

@@ -16,10 +16,10 @@ use throughline_compaction::{
     Attempt, Budgets, Ledger, Outcome, PruneRules, SYSTEM_NOTE, Stretch, append_note,
 };
 use throughline_engine::{
-    CompressRequest, Compressor, CompressorSetup, ContextEngine as _, Headroom, Snapshot, Trigger,
+    CommitAs, CompressRequest, Compressor, CompressorSetup, ContextEngine as _, Headroom, Snapshot, Trigger,
 };
 use throughline_redact::Redactor;
-use throughline_store::{CommitAs, SessionId, Store as _, StoreError};
+use throughline_store::{SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
 use crate::app::App;

@@ -1,9 +1,9 @@
 //! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
 //! sent before them.
 
-use throughline_engine::{LimitsInUse, PendingRequest, SizeBasis, recorded_size};
+use throughline_engine::{LimitsInUse, LoadedView, PendingRequest, SizeBasis, recorded_size};
 use throughline_models::RecordedClient;
-use throughline_store::{LoadedView, Session, Store as _, StoredPreamble, ViewMessage};
+use throughline_store::{Session, Store as _, StoredPreamble, ViewMessage};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 
 use crate::app::{ActiveSession, App};

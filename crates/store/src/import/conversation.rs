@@ -7,6 +7,9 @@ use crate::call::{StoredPreamble, UsageKind};
 use crate::ids::Millis;
 use crate::sessions::session::{EndReason, LinkKind};
 
+/// Returns the document of the summary that a message is; `None` for any other message.
+pub(super) type FindSummary = fn(&Message) -> Option<String>;
+
 /// A conversation of another program.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignConversation {

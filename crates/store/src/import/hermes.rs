@@ -13,7 +13,7 @@ use crate::call::StoredPreamble;
 use crate::sessions::session::{EndReason, LinkKind};
 use crate::sqlite::open_foreign;
 
-use super::conversation::{ForeignConversation, ForeignParent, ParentPosition};
+use super::conversation::{FindSummary, ForeignConversation, ForeignParent, ParentPosition};
 use super::hermes_messages::{HermesTranscript, tell};
 use super::hermes_rows::{SessionRow, read_calls, read_messages, read_sessions};
 
@@ -52,7 +52,11 @@ impl HermesDatabase {
     }
 
     /// A conversation, and what should be said about it.
-    pub(super) fn conversation(&self, number: usize) -> Result<(ForeignConversation, Vec<String>), String> {
+    pub(super) fn conversation(
+        &self,
+        number: usize,
+        find_summary: FindSummary,
+    ) -> Result<(ForeignConversation, Vec<String>), String> {
         let empty = HermesChain { members: Vec::new(), link: None };
         let chain = self.chains.get(number).unwrap_or(&empty);
         let members: Vec<&SessionRow> =
@@ -64,7 +68,7 @@ impl HermesDatabase {
         for member in &members {
             rows.push(read_messages(&self.conn, &member.id)?);
         }
-        let HermesTranscript { messages, compactions, first_of, notes } = tell(rows);
+        let HermesTranscript { messages, compactions, first_of, notes } = tell(rows, find_summary);
         let mut calls = Vec::new();
         for (member, first_message) in members.iter().zip(first_of) {
             calls.extend(read_calls(&self.conn, member, first_message)?);

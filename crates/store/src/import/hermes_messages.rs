@@ -4,12 +4,11 @@
 //! same session, where the rows before it are marked as archived, or into a new one. Those copies are recognised and
 //! become references.
 
-use throughline_compaction::find_summary;
 use throughline_transcript::{Message, SharedText, compact_json_string, decode_message, write_json_string};
 
 use crate::ids::Millis;
 
-use super::conversation::{ForeignCompaction, ForeignItem, ForeignMessage};
+use super::conversation::{FindSummary, ForeignCompaction, ForeignItem, ForeignMessage};
 use super::hermes_rows::MessageRow;
 
 /// Marks content that is not a plain text.
@@ -33,7 +32,8 @@ struct HermesMessage {
     tool_call_id: Option<String>,
     calls: Vec<String>,
     is_archived: bool,
-    is_summary: bool,
+    /// The document of the summary that it is.
+    summary: Option<String>,
 }
 
 /// What the model was shown last, as far as it can be referred to.
@@ -47,7 +47,7 @@ struct HermesViewItem {
 }
 
 /// Puts the rows of a chain's sessions, oldest first, together.
-pub(super) fn tell(sessions: Vec<Vec<MessageRow>>) -> HermesTranscript {
+pub(super) fn tell(sessions: Vec<Vec<MessageRow>>, find_summary: FindSummary) -> HermesTranscript {
     let mut teller = TranscriptBuilder::default();
     let (mut taken_back, mut unread) = (0usize, 0usize);
     for rows in sessions {
@@ -56,7 +56,7 @@ pub(super) fn tell(sessions: Vec<Vec<MessageRow>>) -> HermesTranscript {
             if !row.is_active && !row.is_archived {
                 taken_back += 1;
             } else {
-                match spoken_of(&row) {
+                match spoken_of(&row, find_summary) {
                     Some(message) => spoken.push(message),
                     None => unread += 1,
                 }
@@ -145,7 +145,7 @@ impl TranscriptBuilder {
             }
         }
         if let Some(row) = rows.get(summary) {
-            let document = find_summary(&row.said.message).map(|found| found.body).unwrap_or_default();
+            let document = row.summary.clone().unwrap_or_default();
             items.push(ForeignItem::Summary { shown: row.said.message.clone(), document });
             view.push(shown(row, None));
         }
@@ -194,7 +194,7 @@ impl TranscriptBuilder {
 }
 
 fn is_summary(rows: &[HermesMessage], index: usize) -> bool {
-    rows.get(index).is_some_and(|row| row.is_summary)
+    rows.get(index).is_some_and(|row| row.summary.is_some())
 }
 
 /// Whether a row repeats what was shown: the same bytes, or the same result or calls in fewer words.
@@ -236,14 +236,14 @@ fn shown(row: &HermesMessage, message: Option<usize>) -> HermesViewItem {
     }
 }
 
-fn spoken_of(row: &MessageRow) -> Option<HermesMessage> {
+fn spoken_of(row: &MessageRow, find_summary: FindSummary) -> Option<HermesMessage> {
     let known = ["system", "developer", "user", "assistant", "tool", "function"];
     if !known.contains(&row.role.as_str()) {
         return None;
     }
     let message = message_of(row, content_json(row.content.as_deref()))?;
     let calls = message.calls().map(|(id, _, _)| id.text(message.json()).into_owned()).collect();
-    let is_summary = find_summary(&message).is_some();
+    let summary = find_summary(&message);
     let mut said = ForeignMessage::new(message, row.at_ms);
     // What was sent when that was not what was said: injected context, which later requests repeat byte for byte.
     said.sent = row.sent_content.as_deref().and_then(|sent| message_of(row, compact_json_string(sent)));
@@ -252,7 +252,7 @@ fn spoken_of(row: &MessageRow) -> Option<HermesMessage> {
         tool_call_id: row.tool_call_id.clone(),
         calls,
         is_archived: row.is_archived,
-        is_summary,
+        summary,
     })
 }
 

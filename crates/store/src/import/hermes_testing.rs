@@ -123,7 +123,9 @@ impl Hermes {
             SessionId::new(at_ms, *drawn, IdLength::Local)
         };
         let mut report = ImportReport::default();
-        let mut importer = Importer::new(&self.ours, Owner::default(), &mut new_id);
+        let mut importer = Importer::new(&self.ours, Owner::default(), &mut new_id, |message| {
+            throughline_compaction::find_summary(message).map(|found| found.body)
+        });
         importer.import_path(path, &mut report, &mut |_| {}).unwrap();
         report
     }

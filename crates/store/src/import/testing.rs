@@ -45,7 +45,7 @@ impl World {
             *drawn += 1;
             SessionId::new(at_ms, *drawn, IdLength::Local)
         };
-        let mut importer = Importer::new(&self.store, self.owner.clone(), &mut new_id);
+        let mut importer = Importer::new(&self.store, self.owner.clone(), &mut new_id, |_| None);
         if let Some(now_ms) = self.now_ms {
             importer = importer.at(now_ms);
         }

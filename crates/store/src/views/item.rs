@@ -39,7 +39,7 @@ pub enum ViewItem {
     },
     /// A message of ours that nobody said.
     Synthetic {
-        /// What for: names of [`Synthetic`](throughline_compaction::Synthetic).
+        /// What for: `acknowledgement` or `stub_result`.
         kind: String,
         /// The message as sent.
         json: String,

@@ -2,13 +2,11 @@
 
 use std::ops::Range;
 
-use throughline_compaction::{Earlier, Rendition, Section, SummaryDocument};
+use throughline_compaction::{Earlier, Rendition, RenditionKind, Section, SummaryDocument};
+use throughline_store::{Origin, SessionCounters, StoredMessage, SummaryId};
 use throughline_transcript::{ContentHash, Role, WireFormat};
 
 use super::*;
-use crate::message::StoredMessage;
-use crate::sessions::session::{Origin, SessionCounters};
-use crate::views::summary::SummaryId;
 
 fn id(name: &str) -> SessionId {
     SessionId::from_text(name)
@@ -238,7 +236,7 @@ fn an_attempt_that_left_everything_as_it_was_commits_nothing() {
 fn names_are_those_that_reports_use() {
     use RenditionKind::{ImageLabel, Mended, Noted, Pruned, Trimmed};
     for kind in [Pruned, Trimmed, ImageLabel, Noted, Mended] {
-        assert_eq!(json!(kind), kind_name(kind));
+        assert_eq!(json!(kind), change_name(kind));
     }
     for kind in [Synthetic::Acknowledgement, Synthetic::StubResult] {
         assert_eq!(json!(kind), synthetic_name(kind));

@@ -7,18 +7,16 @@
 
 use serde_json::json;
 use throughline_compaction::{
-    Attempt, Completion, CountMessage, Outcome, Plan, Quality, RenditionKind, Report, Synthetic,
-    ViewItem as MadeItem,
+    Attempt, Completion, CountMessage, Outcome, Plan, Quality, Report, Synthetic, ViewItem as MadeItem,
+};
+use throughline_store::{
+    Continuation, EndReason, MessageRun, Millis, NewSummary, NewViewItem, Owner, Result, Session, SessionId,
+    Store, StoreError, StoredRendition, Summary, ViewItem, ViewMessage,
 };
 use throughline_transcript::{Message, SharedText, decode_message};
 
-use crate::error::{Result, StoreError};
-use crate::ids::{Millis, Owner, SessionId};
-use crate::message::StoredRendition;
-use crate::sessions::session::{EndReason, Session};
-use crate::store::Store;
-use crate::views::item::{NewViewItem, ViewItem, ViewMessage};
-use crate::views::summary::{Continuation, MessageRun, NewSummary, Summary};
+use crate::compressor::adapter::change_name;
+use crate::new_view::{joined, push};
 
 /// Who wrote a summary that was made without a model.
 const RULES: &str = "rules";
@@ -122,16 +120,14 @@ impl LoadedView {
         let mut items = Vec::new();
         for item in &attempt.items {
             match item {
-                MadeItem::Verbatim(index) => match self.shown.get(*index) {
-                    Some(ViewMessage::Verbatim(message)) => {
-                        push_verbatim(&mut items, &message.session, message.seq);
+                MadeItem::Verbatim(index) => {
+                    if let Some(shown) = self.shown.get(*index) {
+                        push(&mut items, NewViewItem::Kept(kept(shown)));
                     }
-                    Some(other) => items.push(NewViewItem::Kept(kept(other))),
-                    None => {}
-                },
+                }
                 MadeItem::Rendition { message: index, rendition } => {
                     let Some(shown) = self.shown.get(*index) else { continue };
-                    let kinds: Vec<&str> = rendition.kinds.iter().copied().map(kind_name).collect();
+                    let kinds: Vec<&str> = rendition.kinds.iter().copied().map(change_name).collect();
                     let json = rendition.json.clone();
                     let tokens = count(&json);
                     items.push(NewViewItem::Kept(rewritten(shown, &kinds, json, tokens)));
@@ -199,22 +195,6 @@ fn decoded(item: &ViewMessage) -> Result<Message> {
     })
 }
 
-/// Adds a message as it is: to the run before it, where it follows on that.
-fn push_verbatim(items: &mut Vec<NewViewItem>, session: &SessionId, seq: u64) {
-    if let Some(NewViewItem::Kept(ViewItem::Range { session: of, end_seq: Some(end), .. })) = items.last_mut()
-        && of == session
-        && *end == seq
-    {
-        *end += 1;
-        return;
-    }
-    items.push(NewViewItem::Kept(ViewItem::Range {
-        session: session.clone(),
-        first_seq: seq,
-        end_seq: Some(seq + 1),
-    }));
-}
-
 /// An item of the old view that the new one shows too.
 fn kept(shown: &ViewMessage) -> ViewItem {
     match shown {
@@ -258,22 +238,6 @@ fn rewritten(shown: &ViewMessage, kinds: &[&str], json: String, tokens: u64) -> 
     }
 }
 
-/// Runs in order, with those that touch or overlap joined.
-fn joined(mut runs: Vec<MessageRun>) -> Vec<MessageRun> {
-    // Places count along a conversation, through all sessions it went through.
-    runs.sort_by_key(|run| (run.first_seq, run.end_seq));
-    let mut out: Vec<MessageRun> = Vec::new();
-    for run in runs {
-        match out.last_mut() {
-            Some(last) if last.session == run.session && run.first_seq <= last.end_seq => {
-                last.end_seq = last.end_seq.max(run.end_seq);
-            }
-            _ => out.push(run),
-        }
-    }
-    out
-}
-
 /// The figures of a compaction that are kept with its summary.
 fn figures(report: &Report, trigger: &str) -> serde_json::Value {
     json!({
@@ -290,16 +254,6 @@ fn figures(report: &Report, trigger: &str) -> serde_json::Value {
     })
 }
 
-fn kind_name(kind: RenditionKind) -> &'static str {
-    match kind {
-        RenditionKind::Pruned => "pruned",
-        RenditionKind::Trimmed => "trimmed",
-        RenditionKind::ImageLabel => "image_label",
-        RenditionKind::Noted => "noted",
-        RenditionKind::Mended => "mended",
-    }
-}
-
 fn synthetic_name(kind: Synthetic) -> &'static str {
     match kind {
         Synthetic::Acknowledgement => "acknowledgement",
@@ -308,5 +262,5 @@ fn synthetic_name(kind: Synthetic) -> &'static str {
 }
 
 #[cfg(test)]
-#[path = "commit_tests.rs"]
+#[path = "recorded_view_tests.rs"]
 mod tests;

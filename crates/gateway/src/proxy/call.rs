@@ -192,19 +192,6 @@ impl Tenant {
         }
         result
     }
-
-    /// The model the request names, if the conversation was held with another.
-    pub(crate) async fn switch_model_if_named(
-        &self,
-        session: &mut OwnedMutexGuard<ManagedSession>,
-        turn: &ManagedRequest,
-    ) -> Result<(), GatewayError> {
-        if session.model().model == turn.model {
-            return Ok(());
-        }
-        let target = self.target_of(turn).await?;
-        session.switch_model(target).await.map_err(|error| self.call_failed(&error))
-    }
 }
 
 /// Ids under which a provider may have stored an answer and its items.

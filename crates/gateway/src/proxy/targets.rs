@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{ModelTarget, PriceSource, learnt_window};
+use throughline_engine::{ManagedSession, ModelTarget, PriceSource, learnt_window};
 use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 use throughline_provider::{Endpoint, EndpointKind, TimeLimits};
 use throughline_tokens::{Catalogue, Usage};
@@ -47,6 +47,19 @@ impl Tenant {
     /// The model a request is for.
     pub(crate) async fn target_of(&self, turn: &ManagedRequest) -> Result<ModelTarget, GatewayError> {
         self.target_for(turn.endpoint.clone(), &turn.model, turn.request.wire_format()).await
+    }
+
+    /// Switches the session to the model that the request names, if it has used another.
+    pub(crate) async fn switch_model_if_named(
+        &self,
+        session: &mut ManagedSession,
+        turn: &ManagedRequest,
+    ) -> Result<(), GatewayError> {
+        if session.model().model == turn.model {
+            return Ok(());
+        }
+        let target = self.target_of(turn).await?;
+        session.switch_model(target).await.map_err(|error| self.call_failed(&error))
     }
 
     /// What is known of a model at an upstream.

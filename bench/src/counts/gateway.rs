@@ -13,7 +13,7 @@ use throughline_engine::{
 };
 use throughline_gateway::{
     Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, RecallConfig, RecallFuture,
-    RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams, serve,
+    RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
 };
 use throughline_provider::{BaseUrl, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, Millis, Owner, SqliteStore};
@@ -111,7 +111,7 @@ impl Stage {
         let address = listener.local_addr().map_err(told)?;
         let stop = CancellationToken::new();
         let config = config(&format!("http://{}", upstream.address()))?;
-        tokio::spawn(serve(Gateway::new(setup, config), listener, stop.clone()));
+        tokio::spawn(Gateway::new(setup, config).serve(listener, stop.clone()));
         let client = Client::connect(address).await.map_err(told)?;
         let traffic = Traffic::new(shape, form, 1);
         let opening = traffic.opening();

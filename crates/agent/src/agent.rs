@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use throughline_engine::{
     CompactionResult, Envelope, ManagedSession, ManualCompaction, ModelTarget, SessionError, SessionSetup,
-    ToolOutputPolicy, ToolSchema, tools_json,
+    ToolOutputPolicy, ToolSchema,
 };
 use throughline_store::{EndReason, Guard, GuardScope, NewSession, SessionId, StoreError, StoredPreamble};
 use throughline_transcript::{RawJson, WireFormat};
@@ -126,7 +126,7 @@ impl Agent {
             setup.tools.schemas().into_iter().chain(engine_tools.iter().cloned()).collect();
         let fresh = Standing {
             prompt: prompt.to_owned(),
-            tools: (!schemas.is_empty()).then(|| tools_json(session.wire_format(), &schemas)),
+            tools: (!schemas.is_empty()).then(|| ToolSchema::list_json(session.wire_format(), &schemas)),
         };
         let (standing, next) = match preamble.as_ref().and_then(as_sent) {
             None => (fresh, None),

@@ -51,7 +51,7 @@ pub use context_files::context_files;
 pub use event::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, WordsSetAside};
 pub use output_limit::OutputLimit;
 pub use place::Workspace;
-pub use prompt::{PromptParts, system_prompt};
+pub use prompt::PromptParts;
 pub use tool::{Effect, Proposal, ToolBox, ToolError};
 pub use tools::memory::{MemoryFiles, MemoryTool};
 pub use tools::patch::Patch;

@@ -69,29 +69,31 @@ const TOOL_GUIDANCE: [(&str, &str); 7] = [
     ),
 ];
 
-/// The prompt.
-#[must_use]
-pub fn system_prompt(parts: &PromptParts<'_>) -> String {
-    let mut sections = vec![IDENTITY.trim().to_owned()];
-    let has = |name: &str| parts.tools.iter().any(|tool| tool == name);
-    let guidance: Vec<String> =
-        TOOL_GUIDANCE.iter().filter(|(name, _)| has(name)).map(|(_, text)| format!("- {text}")).collect();
-    if !guidance.is_empty() {
-        sections.push(format!("Your tools:\n{}", guidance.join("\n")));
+impl PromptParts<'_> {
+    /// The prompt.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut sections = vec![IDENTITY.trim().to_owned()];
+        let has = |name: &str| self.tools.iter().any(|tool| tool == name);
+        let guidance: Vec<String> =
+            TOOL_GUIDANCE.iter().filter(|(name, _)| has(name)).map(|(_, text)| format!("- {text}")).collect();
+        if !guidance.is_empty() {
+            sections.push(format!("Your tools:\n{}", guidance.join("\n")));
+        }
+        sections.push(TRUST.trim().to_owned());
+        sections.push(format!("The folder you work in is {} on {}.", self.folder, self.system));
+        for file in self.files {
+            sections.push(quoted("project-file", &file.name, &file.text));
+        }
+        if !self.memory.trim().is_empty() {
+            sections.push(quoted("memory", "MEMORY.md", self.memory));
+        }
+        if !self.user.trim().is_empty() {
+            sections.push(quoted("memory", "USER.md", self.user));
+        }
+        sections.push(format!("The date is {}.", self.date));
+        sections.join("\n\n")
     }
-    sections.push(TRUST.trim().to_owned());
-    sections.push(format!("The folder you work in is {} on {}.", parts.folder, parts.system));
-    for file in parts.files {
-        sections.push(quoted("project-file", &file.name, &file.text));
-    }
-    if !parts.memory.trim().is_empty() {
-        sections.push(quoted("memory", "MEMORY.md", parts.memory));
-    }
-    if !parts.user.trim().is_empty() {
-        sections.push(quoted("memory", "USER.md", parts.user));
-    }
-    sections.push(format!("The date is {}.", parts.date));
-    sections.join("\n\n")
 }
 
 /// A text between tags that it cannot close itself.

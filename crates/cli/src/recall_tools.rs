@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use throughline_lcm::{QUESTION_TOOL, is_lookup, recall_schemas};
+use throughline_lcm::{QUESTION_TOOL, RecallToolset, recall_schemas};
 use throughline_store::{
     ArtifactRange, Hit, Owner, SearchQuery, Session, SessionFilter, Store, StoreError, StoredMessage,
 };
@@ -153,7 +153,7 @@ fn search(store: &dyn Store, owner: &Owner, asked: SearchParams) -> Result<Strin
     let query =
         SearchQuery { text: asked.query, session, limit: limit + MOST_LOOKUPS, ..SearchQuery::default() };
     let mut answer = store.search(owner, &query)?;
-    answer.hits.retain(|hit| !is_lookup(&hit.tools));
+    answer.hits.retain(|hit| !RecallToolset::is_lookup(&hit.tools));
     answer.hits.truncate(limit);
     if answer.hits.is_empty() {
         return Ok("nothing fits; try other words, or fewer".to_owned());

@@ -16,9 +16,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use throughline_config::Loaded;
-use throughline_gateway::{
-    AccessPolicy, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams, serve,
-};
+use throughline_gateway::{AccessPolicy, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams};
 use throughline_store::Owner;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -143,7 +141,7 @@ async fn listen(
     tokio::spawn(access::follow(Arc::clone(&app), Arc::clone(&log), gateway.clone(), demands_tokens));
     let stop = CancellationToken::new();
     tokio::spawn(signals::follow(source, gateway.clone(), bound, stop.clone()));
-    serve(gateway, listener, stop).await;
+    gateway.serve(listener, stop).await;
     log.note(&log.summary());
     log.note("stopped; everything that was answered is recorded");
     Ok(())

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use throughline_config::{ConfigErrors, Loaded, Loader, MAX_FILE_BYTES, Warning, warning_lines};
+use throughline_config::{ConfigErrors, Loaded, Loader, MAX_FILE_BYTES, Warning};
 
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
@@ -64,5 +64,5 @@ pub(crate) fn bad_settings(errors: &ConfigErrors) -> CliError {
 }
 
 pub(crate) fn say_warnings(app: &App, warnings: &[Warning]) {
-    warning_lines(warnings).iter().for_each(|line| app.warn(line));
+    Warning::lines(warnings).iter().for_each(|line| app.warn(line));
 }

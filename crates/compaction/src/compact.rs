@@ -15,7 +15,7 @@ use crate::earlier::{EarlierSummary, find_earlier, nothing_said_since};
 use crate::ledger::{CountMessage, Ledger};
 use crate::merge::trim_to_budget;
 use crate::outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
-use crate::pay::{PayCheck, PayFigures, growth_per_call, payback};
+use crate::pay::{PayCheck, PayFigures, growth_per_call};
 use crate::plan::{CutBudget, NoPlan, Plan, PlanInput, plan};
 use crate::preface::{Maker, SummaryFrame, summary_text};
 use crate::rendition::{PruneRules, Rendition, RenditionKind, prune};
@@ -234,7 +234,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
             let around = SummaryFrame { messages: 1, kept: 1, maker: Maker::Rules, recall: options.recall };
             let around_tokens = (options.count_tokens)(&summary_text("", &around));
             let figures = pay_figures(conversation, &plan, &report, around_tokens);
-            let sum = payback(&figures, &rule);
+            let sum = figures.payback(&rule);
             pay = Some(figures);
             report.payback = Some(sum);
             if options.pay.allows(&sum) { Ok(plan) } else { Err(NoOpReason::DoesNotPay) }

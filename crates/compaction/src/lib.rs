@@ -60,7 +60,7 @@ pub use ledger::{CountMessage, Ledger};
 pub use mend::{Repairs, STUB_RESULT};
 pub use merge::{is_momentary, merge_parts, trim_to_budget};
 pub use outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
-pub use pay::{CacheState, PayCheck, PayRule, Payback, deep_target, payback};
+pub use pay::{CacheState, PayCheck, PayRule, Payback};
 pub use plan::{Earlier, Plan};
 pub use preface::{
     END_MARKER, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, closing_line, find_summary,

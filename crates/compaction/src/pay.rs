@@ -152,28 +152,30 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", permille / 10, permille % 10)
 }
 
-/// Adds it all up.
-#[must_use]
-pub fn payback(figures: &PayFigures, rule: &PayRule) -> Payback {
-    let after_tokens = figures.kept_tokens.saturating_add(figures.rewritten_tokens);
-    let freed_tokens = figures.before_tokens.saturating_sub(after_tokens);
-    let growth_tokens = figures.growth_tokens.max(1);
-    let read = rule.prices.read_permille.max(1);
-    let cost_tokens = cost(figures, rule, figures.rewritten_tokens);
-    let required_tokens = required(figures, rule, figures.rewritten_tokens);
-    let calls = freed_tokens / growth_tokens;
-    Payback {
-        before_tokens: figures.before_tokens,
-        after_tokens,
-        freed_tokens,
-        required_tokens,
-        required_permille: scaled(required_tokens, 1_000, figures.before_tokens),
-        rewritten_tokens: figures.rewritten_tokens,
-        growth_tokens,
-        calls,
-        cost_tokens,
-        saved_tokens: scaled(freed_tokens.saturating_mul(calls), read, 1_000),
-        pays: freed_tokens > 0 && freed_tokens >= required_tokens,
+impl PayFigures {
+    /// Adds it all up.
+    #[must_use]
+    pub fn payback(&self, rule: &PayRule) -> Payback {
+        let after_tokens = self.kept_tokens.saturating_add(self.rewritten_tokens);
+        let freed_tokens = self.before_tokens.saturating_sub(after_tokens);
+        let growth_tokens = self.growth_tokens.max(1);
+        let read = rule.prices.read_permille.max(1);
+        let cost_tokens = cost(self, rule, self.rewritten_tokens);
+        let required_tokens = required(self, rule, self.rewritten_tokens);
+        let calls = freed_tokens / growth_tokens;
+        Payback {
+            before_tokens: self.before_tokens,
+            after_tokens,
+            freed_tokens,
+            required_tokens,
+            required_permille: scaled(required_tokens, 1_000, self.before_tokens),
+            rewritten_tokens: self.rewritten_tokens,
+            growth_tokens,
+            calls,
+            cost_tokens,
+            saved_tokens: scaled(freed_tokens.saturating_mul(calls), read, 1_000),
+            pays: freed_tokens > 0 && freed_tokens >= required_tokens,
+        }
     }
 }
 
@@ -216,23 +218,25 @@ fn required(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 
 /// Share of the messages that a deep compaction leaves at least, in percent: below that a view is hardly one any more.
 const LEAST_LEFT_PERCENT: u64 = 12;
 
-/// How large the whole request may be after a compaction at the hard limit, for it to pay: the largest size that does, and
-/// never so small that next to nothing is left.
-#[must_use]
-pub fn deep_target(figures: &PayFigures, rule: &PayRule) -> u64 {
-    let messages = figures.before_tokens.saturating_sub(figures.kept_tokens);
-    let pays = |rewritten: u64| messages.saturating_sub(rewritten) >= required(figures, rule, rewritten);
-    // What is freed falls and what is required rises with what is left: there is one place where they meet.
-    let (mut low, mut high) = (scaled(messages, LEAST_LEFT_PERCENT, 100), messages);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if pays(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
+impl PayFigures {
+    /// How large the whole request may be after a compaction at the hard limit, for it to pay: the largest size that does, and
+    /// never so small that next to nothing is left.
+    #[must_use]
+    pub fn deep_target(&self, rule: &PayRule) -> u64 {
+        let messages = self.before_tokens.saturating_sub(self.kept_tokens);
+        let pays = |rewritten: u64| messages.saturating_sub(rewritten) >= required(self, rule, rewritten);
+        // What is freed falls and what is required rises with what is left: there is one place where they meet.
+        let (mut low, mut high) = (scaled(messages, LEAST_LEFT_PERCENT, 100), messages);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if pays(middle) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
         }
+        self.kept_tokens.saturating_add(low)
     }
-    figures.kept_tokens.saturating_add(low)
 }
 
 /// What a call adds on average, as seen in this conversation: from the first answer on, an answer with its results and

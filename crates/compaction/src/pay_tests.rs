@@ -38,7 +38,7 @@ fn a_compaction_pays_once_what_it_frees_is_worth_what_it_writes() {
         // Nothing to free at all.
         ((1_000, 900, 200, 10), 214, false),
     ] {
-        let found = payback(&figures(before, kept, rewritten, growth), &BY_RULES);
+        let found = figures(before, kept, rewritten, growth).payback(&BY_RULES);
         assert_eq!((found.required_tokens, found.pays), (required, pays), "{found:?}");
     }
 }
@@ -46,11 +46,11 @@ fn a_compaction_pays_once_what_it_frees_is_worth_what_it_writes() {
 #[test]
 fn a_summary_by_a_model_is_part_of_the_sum() {
     let figures = figures(100_000, 5_000, 30_000, 1_500);
-    let by_model = payback(&figures, &PayRule { asks_model: true, ..BY_RULES });
+    let by_model = figures.payback(&PayRule { asks_model: true, ..BY_RULES });
     // Written anew 30,000 x 1.15, read 100,000 x 0.1, answered 10,000 x 5.
     assert_eq!(by_model.cost_tokens, 34_500 + 10_000 + 50_000);
-    assert!(by_model.required_tokens > payback(&figures, &BY_RULES).required_tokens);
-    let cold = payback(&figures, &PayRule { cache: CacheState::Cold, ..BY_RULES });
+    assert!(by_model.required_tokens > figures.payback(&BY_RULES).required_tokens);
+    let cold = figures.payback(&PayRule { cache: CacheState::Cold, ..BY_RULES });
     assert_eq!(
         (cold.cost_tokens, cold.required_tokens),
         (0, 15_000),
@@ -61,13 +61,13 @@ fn a_summary_by_a_model_is_part_of_the_sum() {
 #[test]
 fn a_provider_that_sells_no_cheaper_reading_makes_every_real_compaction_pay() {
     let prices = CachePrices { write_permille: 1_000, read_permille: 1_000, output_permille: 4_000 };
-    let found = payback(&figures(60_000, 5_000, 20_000, 9_000), &PayRule { prices, ..BY_RULES });
+    let found = figures(60_000, 5_000, 20_000, 9_000).payback(&PayRule { prices, ..BY_RULES });
     assert_eq!((found.cost_tokens, found.required_tokens, found.pays), (0, 20_000, true));
 }
 
 #[test]
 fn the_sum_is_told_in_the_unit_people_know() {
-    let found = payback(&figures(56_000, 34_400, 10_200, 3_700), &BY_RULES);
+    let found = figures(56_000, 34_400, 10_200, 3_700).payback(&BY_RULES);
     insta::assert_snapshot!(found.words(&|tokens| tokens * 2), @"it frees 22800 of 112000 tokens (20.3 %) and 58924 (52.6 %) are required: it costs as much as 23460 uncached prompt tokens and saves 6840 over 3 calls of 7400 tokens each");
 }
 
@@ -99,7 +99,7 @@ fn rules() -> impl Strategy<Value = PayRule> {
 proptest! {
     #[test]
     fn a_compaction_that_pays_saves_more_than_it_costs(figures in sizes(), rule in rules()) {
-        let found = payback(&figures, &rule);
+        let found = figures.payback(&rule);
         if found.pays {
             // Whole calls are counted, so one may be missing.
             let one_more = (found.calls + 1) * found.freed_tokens;
@@ -112,18 +112,18 @@ proptest! {
     #[test]
     fn the_same_view_pays_once_more_was_said(figures in sizes(), rule in rules()) {
         let rule = PayRule { asks_model: false, ..rule };
-        let found = payback(&figures, &rule);
+        let found = figures.payback(&rule);
         let later = PayFigures { before_tokens: found.pays_from_tokens().max(figures.before_tokens), ..figures };
-        prop_assert!(payback(&later, &rule).pays || found.required_tokens == 0);
+        prop_assert!(later.payback(&rule).pays || found.required_tokens == 0);
     }
 
     #[test]
     fn a_deep_compaction_pays_or_leaves_the_least(figures in sizes(), rule in rules()) {
-        let target = deep_target(&figures, &rule);
+        let target = figures.deep_target(&rule);
         let left = target - figures.kept_tokens;
         let messages = figures.before_tokens - figures.kept_tokens;
         prop_assert!(left <= messages);
-        let deep = payback(&PayFigures { rewritten_tokens: left, ..figures }, &rule);
+        let deep = (PayFigures { rewritten_tokens: left, ..figures }).payback(&rule);
         prop_assert!(deep.pays || left <= messages * LEAST_LEFT_PERCENT / 100, "{deep:?}");
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Loader, ValueOrigin};
+use crate::{Loader, Settings, ValueOrigin};
 
 fn set(file: &str, key: &str, value: &str) -> String {
     Editor::new("config.yaml", file.as_bytes()).unwrap().set(key, value).unwrap().text
@@ -290,7 +290,7 @@ fn an_alias_in_the_way_of_removing_is_said_too() {
 
 #[test]
 fn the_default_file_can_be_edited_key_by_key() {
-    let mut text = crate::default_file().to_owned();
+    let mut text = Settings::default_file().to_owned();
     let comments = text.lines().filter(|line| line.trim_start().starts_with('#')).count();
     for value in Loader::new().load().unwrap().values {
         let new = match value.datum {
@@ -313,7 +313,7 @@ fn the_default_file_can_be_edited_key_by_key() {
         let found = loaded.values.iter().find(|other| other.key == value.key).unwrap();
         assert_ne!(found.datum, value.datum, "{}", value.key);
     }
-    assert_eq!(text.lines().count(), crate::default_file().lines().count());
+    assert_eq!(text.lines().count(), Settings::default_file().lines().count());
     assert_eq!(text.lines().filter(|line| line.trim_start().starts_with('#')).count(), comments);
 }
 

@@ -27,32 +27,34 @@ pub enum FlatValue {
     Other,
 }
 
-/// Reads a flat file; `name` is what the user knows it by.
-pub fn read_flat(name: &str, bytes: &[u8]) -> Result<Vec<FlatEntry>, ConfigErrors> {
-    let name: Arc<str> = name.into();
-    let refused = |refusals: Vec<yaml::YamlRefusal>| ConfigErrors {
-        errors: refusals.into_iter().map(|refusal| ConfigError::refusal(&name, refusal)).collect(),
-        warnings: Vec::new(),
-    };
-    let text = yaml::decode(bytes).map_err(|refusal| refused(vec![refusal]))?;
-    let document = yaml::parse(text).map_err(refused)?;
-    let Some(root) = document.root().filter(|root| !root.is_null()) else { return Ok(Vec::new()) };
-    let Data::Mapping { entries, .. } = &root.data else {
-        let origin = ValueOrigin::File { name: Arc::clone(&name), line: Some(root.line) };
-        return Err(ConfigError::new(
-            origin,
-            ConfigErrorKind::NotAMapping { found: root.describe().to_owned() },
-        )
-        .into());
-    };
-    Ok(entries
-        .iter()
-        .map(|entry| FlatEntry {
-            key: entry.key.clone(),
-            line: entry.key_line,
-            value: document.resolve(entry.value).map_or(FlatValue::Other, |node| value(&document, node)),
-        })
-        .collect())
+impl FlatEntry {
+    /// Reads a flat file; `name` is what the user knows it by.
+    pub fn read_all(name: &str, bytes: &[u8]) -> Result<Vec<FlatEntry>, ConfigErrors> {
+        let name: Arc<str> = name.into();
+        let refused = |refusals: Vec<yaml::YamlRefusal>| ConfigErrors {
+            errors: refusals.into_iter().map(|refusal| ConfigError::refusal(&name, refusal)).collect(),
+            warnings: Vec::new(),
+        };
+        let text = yaml::decode(bytes).map_err(|refusal| refused(vec![refusal]))?;
+        let document = yaml::parse(text).map_err(refused)?;
+        let Some(root) = document.root().filter(|root| !root.is_null()) else { return Ok(Vec::new()) };
+        let Data::Mapping { entries, .. } = &root.data else {
+            let origin = ValueOrigin::File { name: Arc::clone(&name), line: Some(root.line) };
+            return Err(ConfigError::new(
+                origin,
+                ConfigErrorKind::NotAMapping { found: root.describe().to_owned() },
+            )
+            .into());
+        };
+        Ok(entries
+            .iter()
+            .map(|entry| FlatEntry {
+                key: entry.key.clone(),
+                line: entry.key_line,
+                value: document.resolve(entry.value).map_or(FlatValue::Other, |node| value(&document, node)),
+            })
+            .collect())
+    }
 }
 
 fn value(document: &Document, node: &YamlNode) -> FlatValue {

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn names_with_texts_and_lists() {
     let text = "name: window # a comment\nversion: 1.20\ncommand: [python3, engine.py]\nmore:\n  deep: yes\n";
-    let read = read_flat("plugin.yaml", text.as_bytes()).unwrap();
+    let read = FlatEntry::read_all("plugin.yaml", text.as_bytes()).unwrap();
     let shown: Vec<(&str, usize, &FlatValue)> =
         read.iter().map(|entry| (entry.key.as_str(), entry.line, &entry.value)).collect();
     assert_eq!(
@@ -17,13 +17,13 @@ fn names_with_texts_and_lists() {
             ("more", 4, &FlatValue::Other),
         ]
     );
-    assert_eq!(read_flat("plugin.yaml", b"").unwrap(), []);
+    assert_eq!(FlatEntry::read_all("plugin.yaml", b"").unwrap(), []);
 }
 
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
-    let error = read_flat("plugin.yaml", b"name: x\nname: y\n").unwrap_err();
+    let error = FlatEntry::read_all("plugin.yaml", b"name: x\nname: y\n").unwrap_err();
     assert!(error.to_string().contains("plugin.yaml:2"), "{error}");
-    assert!(read_flat("plugin.yaml", b"- a\n- b\n").is_err());
-    assert!(read_flat("plugin.yaml", b"name: [unclosed").is_err());
+    assert!(FlatEntry::read_all("plugin.yaml", b"- a\n- b\n").is_err());
+    assert!(FlatEntry::read_all("plugin.yaml", b"name: [unclosed").is_err());
 }

@@ -39,10 +39,9 @@ mod yaml;
 
 pub use datum::{Datum, Secret};
 pub use edit::{Edit, Editor};
-pub use flat::{FlatEntry, FlatValue, read_flat};
+pub use flat::{FlatEntry, FlatValue};
 pub use loader::{Loaded, Loader, SettingValue};
-pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning, warning_lines};
-pub use reference::default_file;
+pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning};
 pub use settings::{
     CacheTtl, CompressionSettings, EngineFallback, GatewayUpstream, LcmSettings, LogForm, Settings,
     WireChoice, model_fits,

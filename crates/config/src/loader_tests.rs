@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CacheTtl, Secret, warning_lines};
+use crate::{CacheTtl, Secret};
 
 fn load(file: &str) -> Result<Loaded, ConfigErrors> {
     Loader::new().file("config.yaml", file).load()
@@ -22,7 +22,7 @@ fn report(outcome: Result<Loaded, ConfigErrors>) -> String {
         Err(errors) => (errors.to_string(), errors.warnings),
     };
     let mut lines: Vec<String> = errors.lines().map(|line| format!("error: {line}")).collect();
-    lines.extend(warning_lines(&warnings).into_iter().map(|line| format!("warning: {line}")));
+    lines.extend(Warning::lines(&warnings).into_iter().map(|line| format!("warning: {line}")));
     if lines.is_empty() { "fine".to_owned() } else { lines.join("\n") }
 }
 
@@ -179,7 +179,7 @@ auxiliary:
     assert_eq!(loaded.settings.auxiliary.compression.api_key, Secret::new("sk-1"));
     assert_eq!(loaded.settings.compression.models["glm-5.2"].threshold, Some(0.4));
     assert_eq!(origin_of(&loaded, "auxiliary.compression.model"), "config.yaml:16");
-    insta::assert_snapshot!(warning_lines(&loaded.warnings).join("\n"));
+    insta::assert_snapshot!(Warning::lines(&loaded.warnings).join("\n"));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn the_present_name_wins_over_an_old_one_in_the_same_file() {
     let loaded = load(file).unwrap();
     assert_eq!(loaded.settings.auxiliary.compression.model, "new");
     assert_eq!(
-        warning_lines(&loaded.warnings),
+        Warning::lines(&loaded.warnings),
         [
             "config.yaml:2: compression.summary_model is ignored, because auxiliary.compression.model, its present name, is set too"
         ]
@@ -206,7 +206,7 @@ fn text_may_name_variables() {
     assert!(summaries.api_key.is_empty());
     assert_eq!(summaries.model, "a$b${");
     assert_eq!(
-        warning_lines(&loaded.warnings),
+        Warning::lines(&loaded.warnings),
         [
             "config.yaml:4: auxiliary.compression.api_key refers to ${NO_SUCH}, which is not set, so it is read as empty"
         ]
@@ -224,7 +224,7 @@ fn a_variable_named_many_times_does_not_fill_the_memory() {
 #[test]
 fn a_file_for_another_program_is_summed_up_in_a_line() {
     let file: String = (0..100).map(|at| format!("zzz{at}: 1\n")).collect();
-    let lines = warning_lines(&load(&file).unwrap().warnings);
+    let lines = Warning::lines(&load(&file).unwrap().warnings);
     assert_eq!(lines.len(), 1);
     assert!(lines[0].ends_with("zzz19 (line 20), and 80 more"), "{}", lines[0]);
 }

@@ -325,36 +325,38 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Warnings as lines to print. Keys that resemble none of ours, of which a file written for another program
-/// can hold dozens, share one line per file.
-pub fn warning_lines(warnings: &[Warning]) -> Vec<String> {
-    const MAX_NAMED: usize = 20;
-    let mut lines = Vec::new();
-    let mut foreign: Vec<(&Arc<str>, Vec<String>)> = Vec::new();
-    for warning in warnings {
-        match (&warning.origin, &warning.kind) {
-            (
-                ValueOrigin::File { name, line: Some(line) },
-                WarningKind::UnknownKey { key, nearest: None } | WarningKind::NotUsedHere { key },
-            ) => {
-                let item = format!("{key} (line {line})");
-                match foreign.iter_mut().find(|(file, _)| *file == name) {
-                    Some((_, items)) => items.push(item),
-                    None => foreign.push((name, vec![item])),
+impl Warning {
+    /// Warnings as lines to print. Keys that resemble none of ours, of which a file written for another program
+    /// can hold dozens, share one line per file.
+    pub fn lines(warnings: &[Warning]) -> Vec<String> {
+        const MAX_NAMED: usize = 20;
+        let mut lines = Vec::new();
+        let mut foreign: Vec<(&Arc<str>, Vec<String>)> = Vec::new();
+        for warning in warnings {
+            match (&warning.origin, &warning.kind) {
+                (
+                    ValueOrigin::File { name, line: Some(line) },
+                    WarningKind::UnknownKey { key, nearest: None } | WarningKind::NotUsedHere { key },
+                ) => {
+                    let item = format!("{key} (line {line})");
+                    match foreign.iter_mut().find(|(file, _)| *file == name) {
+                        Some((_, items)) => items.push(item),
+                        None => foreign.push((name, vec![item])),
+                    }
                 }
+                _ => lines.push(warning.to_string()),
             }
-            _ => lines.push(warning.to_string()),
         }
+        lines.extend(foreign.into_iter().map(|(file, mut items)| {
+            if items.len() > MAX_NAMED {
+                let more = items.len() - MAX_NAMED;
+                items.truncate(MAX_NAMED);
+                items.push(format!("and {more} more"));
+            }
+            format!("{file}: not used by Throughline: {}", items.join(", "))
+        }));
+        lines
     }
-    lines.extend(foreign.into_iter().map(|(file, mut items)| {
-        if items.len() > MAX_NAMED {
-            let more = items.len() - MAX_NAMED;
-            items.truncate(MAX_NAMED);
-            items.push(format!("and {more} more"));
-        }
-        format!("{file}: not used by Throughline: {}", items.join(", "))
-    }));
-    lines
 }
 
 fn some(keys: &[String]) -> String {

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::problem::{ConfigError, ValueOrigin};
 use crate::schema::join;
+use crate::settings::Settings;
 use crate::walk::{Layer, TextSource, walk_file};
 use crate::yaml::{self, Data, Document, YamlNode};
 
@@ -12,9 +13,11 @@ use crate::yaml::{self, Data, Document, YamlNode};
 const TEXT: &str = include_str!("../default.yaml");
 const NAME: &str = "default.yaml";
 
-/// The commented default file, as documentation or to start one's own from.
-pub fn default_file() -> &'static str {
-    TEXT
+impl Settings {
+    /// The commented default file, as documentation or to start one's own from.
+    pub fn default_file() -> &'static str {
+        TEXT
+    }
 }
 
 /// What the default file says about a key or section: the comment above it.

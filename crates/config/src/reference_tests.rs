@@ -63,7 +63,7 @@ fn defaults_alone_are_valid_and_known_as_defaults() {
 
 #[test]
 fn the_default_file_works_as_a_file_of_ones_own() {
-    let loaded = Loader::new().file("config.yaml", default_file()).load().unwrap();
+    let loaded = Loader::new().file("config.yaml", Settings::default_file()).load().unwrap();
     assert!(loaded.warnings.is_empty());
     assert_eq!(loaded.settings, Loader::new().load().unwrap().settings);
 }

@@ -70,8 +70,6 @@ pub use prompt::cached_prompt::CachedPrompt;
 pub use prompt::envelope::Envelope;
 pub use prompt::request_extras::RequestExtras;
 pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, ToolOutputPolicy};
-pub use prompt::wire_tools::tools_json;
-pub use recorded_size::recorded_size;
 pub use recorded_view::{CommitAs, LoadedView};
 pub use session::{
     CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionResult, Freshness, History,
@@ -86,6 +84,3 @@ pub use upstream::translating::headers_on;
 pub use upstream::{
     AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
 };
-
-pub use throughline_compaction::{AbortReason, BeforeAfter, NoOpReason, Quality};
-pub use throughline_provider::Priority;

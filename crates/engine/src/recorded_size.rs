@@ -13,49 +13,51 @@ use crate::prompt::estimate::Estimator;
 use crate::prompt::view::{RecordLocation, read_shown};
 use crate::session::learnt_calibration;
 
-/// The size of the next request of a session, held with a model.
-pub fn recorded_size(
-    store: &dyn Store,
-    owner: &Owner,
-    session: &Session,
-    limits: &LimitsInUse,
-    now_ms: Millis,
-) -> Result<PendingRequest, StoreError> {
-    let token_model = token_model_for(&limits.model, session.wire_format);
-    let preamble = StoredPreamble::last(store, owner, session)?;
-    let fixed_tokens = preamble.map_or(0, |sent| {
-        let system =
-            sent.system.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_system(&json)));
-        let tools =
-            sent.tools.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_tools(&json)));
-        system.saturating_add(tools)
-    });
-    let calls = store.calls(owner, &session.id)?;
-    let mut answered =
-        calls.into_iter().rev().filter(|call| call.session == session.id && call.call.error.is_none());
-    // Calls beside the conversation do not name what they sent of it.
-    let last = answered.find_map(|call| Some((call.call.sent_to_seq?, call.call)));
-    let (mut message_tokens, mut sent_tokens, mut messages) = (0_u64, 0_u64, 0_usize);
-    let mut is_sent = last.is_some();
-    for item in store.view(owner, &session.id, None)? {
-        let Some((place, message)) = read_shown(item) else { continue };
-        let to_seq = last.as_ref().map_or(0, |(to_seq, _)| *to_seq);
-        let is_later = matches!(&place, RecordLocation::Message { session: own, seq, .. } if *own == session.id && *seq >= to_seq);
-        is_sent &= !is_later;
-        let tokens = token_model.estimate_content(&ContentProfile::of_message(&message));
-        message_tokens = message_tokens.saturating_add(tokens);
-        if is_sent {
-            sent_tokens = sent_tokens.saturating_add(tokens);
+impl PendingRequest {
+    /// The size of the next request of a session, held with a model.
+    pub fn of_record(
+        store: &dyn Store,
+        owner: &Owner,
+        session: &Session,
+        limits: &LimitsInUse,
+        now_ms: Millis,
+    ) -> Result<PendingRequest, StoreError> {
+        let token_model = token_model_for(&limits.model, session.wire_format);
+        let preamble = StoredPreamble::last(store, owner, session)?;
+        let fixed_tokens = preamble.map_or(0, |sent| {
+            let system =
+                sent.system.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_system(&json)));
+            let tools =
+                sent.tools.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_tools(&json)));
+            system.saturating_add(tools)
+        });
+        let calls = store.calls(owner, &session.id)?;
+        let mut answered =
+            calls.into_iter().rev().filter(|call| call.session == session.id && call.call.error.is_none());
+        // Calls beside the conversation do not name what they sent of it.
+        let last = answered.find_map(|call| Some((call.call.sent_to_seq?, call.call)));
+        let (mut message_tokens, mut sent_tokens, mut messages) = (0_u64, 0_u64, 0_usize);
+        let mut is_sent = last.is_some();
+        for item in store.view(owner, &session.id, None)? {
+            let Some((place, message)) = read_shown(item) else { continue };
+            let to_seq = last.as_ref().map_or(0, |(to_seq, _)| *to_seq);
+            let is_later = matches!(&place, RecordLocation::Message { session: own, seq, .. } if *own == session.id && *seq >= to_seq);
+            is_sent &= !is_later;
+            let tokens = token_model.estimate_content(&ContentProfile::of_message(&message));
+            message_tokens = message_tokens.saturating_add(tokens);
+            if is_sent {
+                sent_tokens = sent_tokens.saturating_add(tokens);
+            }
+            messages += 1;
         }
-        messages += 1;
+        let calibrator: Calibrator = learnt_calibration(store, &limits.scope(), now_ms)?;
+        let mut estimator = Estimator::new(calibrator);
+        if let Some((_, call)) = last
+            && call.usage_kind == UsageKind::Measured
+            && call.model == limits.model
+        {
+            estimator.resume(call.usage.prompt(), fixed_tokens.saturating_add(sent_tokens));
+        }
+        Ok(estimator.pending(fixed_tokens, message_tokens, messages))
     }
-    let calibrator: Calibrator = learnt_calibration(store, &limits.scope(), now_ms)?;
-    let mut estimator = Estimator::new(calibrator);
-    if let Some((_, call)) = last
-        && call.usage_kind == UsageKind::Measured
-        && call.model == limits.model
-    {
-        estimator.resume(call.usage.prompt(), fixed_tokens.saturating_add(sent_tokens));
-    }
-    Ok(estimator.pending(fixed_tokens, message_tokens, messages))
 }

@@ -49,15 +49,13 @@ mod shared;
 mod telemetry;
 mod tenant;
 
-pub use auth::access_tokens::{AccessTokens, TokenEntry, TokenLimits, random_token_bytes};
+pub use auth::access_tokens::{AccessTokens, TokenEntry, TokenLimits};
 pub use auth::policy::{AccessPolicy, PeerCheck, PeerUser};
 pub use compaction::seal::SealKey;
 pub use config::{EngineSource, GatewayConfig, GatewayLimits, GatewaySetup};
 pub use gateway::Gateway;
-pub use http::server::serve;
 pub use http::tls::{Tls, TlsError};
 pub use proxy::provider_paths::TenantPaths;
 pub use proxy::upstreams::{UpstreamSpec, Upstreams};
 pub use recall::{RecallConfig, RecallFuture, RecallOffer, RecallTools};
 pub use telemetry::event::{AnswerEnd, GatewayEvent, GatewayEvents, ServedRequest};
-pub use telemetry::request_context::current_request;

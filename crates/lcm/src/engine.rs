@@ -21,13 +21,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
+use throughline_compaction::AbortReason;
+use throughline_compaction::BeforeAfter;
+use throughline_compaction::Quality;
 use throughline_compaction::{Budgets, NoOpReason, PruneRules, RuleSummariser};
 use throughline_engine::{
-    AbortReason, BeforeAfter, Boundary, BoundaryReason, CompactedView, CompressOutcome, CompressReport,
-    CompressRequest, Compressor, CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus,
-    Headroom, Host, MeasuredUsage, ModelInForce, OnSummaryFailure, OneSummariser, PrepareOutcome, Quality,
-    Scale, SessionStart, Snapshot, SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest,
-    ToolSchema, Trigger, Worth, answered, new_item, scaled_budgets, settled_tokens, token_model_for,
+    Boundary, BoundaryReason, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor,
+    CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus, Headroom, Host, MeasuredUsage,
+    ModelInForce, OnSummaryFailure, OneSummariser, PrepareOutcome, Scale, SessionStart, Snapshot,
+    SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
+    answered, new_item, scaled_budgets, settled_tokens, token_model_for,
 };
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store, StoreError, TOP_NODES};

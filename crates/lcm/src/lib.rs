@@ -25,6 +25,6 @@ pub use engine::{LCM_ENGINE, LcmEngine, LcmSetup};
 pub use limits::{LcmLimits, RecallLimits};
 pub use recall::expand::{ExpandQuery, ExpandedItem, Expansion};
 pub use recall::grep::{GrepPattern, GrepQuery};
-pub use recall::tools::{QUESTION_TOOL, RECALL_TOOLS, RecallToolset, is_lookup, schemas as recall_schemas};
+pub use recall::tools::{QUESTION_TOOL, RECALL_TOOLS, RecallToolset, schemas as recall_schemas};
 pub use recall::tree::TreeNode;
 pub use recall::{NodeDescription, RecallError, RecallReader};

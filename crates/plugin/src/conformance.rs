@@ -24,28 +24,32 @@ use crate::services::HostServices;
 pub(crate) use check::CheckEnvironment;
 pub use check::{CheckVerdict, ConformanceCheck, MakeEngine};
 
-/// Checks an engine, wherever it runs.
-pub async fn check_engine(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
-    let mut checks = methods::all(make).await;
-    checks.extend(sessions::all(make).await);
-    checks
+impl ConformanceCheck {
+    /// Checks an engine, wherever it runs.
+    pub async fn of_engine(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
+        let mut checks = methods::all(make).await;
+        checks.extend(sessions::all(make).await);
+        checks
+    }
 }
 
-/// Checks an engine in a process of its own: how it speaks first, and if it speaks at all, everything else.
-pub async fn check_process(
-    name: &str,
-    launch: &Launch,
-    bounds: EngineBounds,
-    services: &Arc<dyn HostServices>,
-) -> Vec<ConformanceCheck> {
-    let mut checks = transport::all(name, launch, bounds, services).await;
-    // One that does not say who it is answers nothing else either.
-    if checks.first().is_none_or(ConformanceCheck::has_failed) {
-        return checks;
+impl ConformanceCheck {
+    /// Checks an engine in a process of its own: how it speaks first, and if it speaks at all, everything else.
+    pub async fn of_process(
+        name: &str,
+        launch: &Launch,
+        bounds: EngineBounds,
+        services: &Arc<dyn HostServices>,
+    ) -> Vec<ConformanceCheck> {
+        let mut checks = transport::all(name, launch, bounds, services).await;
+        // One that does not say who it is answers nothing else either.
+        if checks.first().is_none_or(ConformanceCheck::has_failed) {
+            return checks;
+        }
+        let make = |_: &CheckEnvironment| -> Arc<dyn ContextEngine> {
+            Arc::new(ProcessEngine::new(name, launch.clone(), bounds, Arc::clone(services)))
+        };
+        checks.extend(ConformanceCheck::of_engine(&make).await);
+        checks
     }
-    let make = |_: &CheckEnvironment| -> Arc<dyn ContextEngine> {
-        Arc::new(ProcessEngine::new(name, launch.clone(), bounds, Arc::clone(services)))
-    };
-    checks.extend(check_engine(&make).await);
-    checks
 }

@@ -32,7 +32,7 @@ mod serve;
 mod services;
 mod unavailable;
 
-pub use conformance::{CheckVerdict, ConformanceCheck, MakeEngine, check_engine, check_process};
+pub use conformance::{CheckVerdict, ConformanceCheck, MakeEngine};
 pub use connection::{EngineBounds, Launch};
 pub use fallback::FallbackEngine;
 pub use health::EngineHealth;

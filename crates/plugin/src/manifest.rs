@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use throughline_config::{ConfigErrors, FlatEntry, FlatValue, read_flat};
+use throughline_config::{ConfigErrors, FlatEntry, FlatValue};
 
 use crate::connection::Launch;
 
@@ -57,7 +57,7 @@ pub enum ManifestError {
 impl Manifest {
     /// Reads the manifest of the directory of this name.
     pub fn read(directory: &str, bytes: &[u8]) -> Result<Self, ManifestError> {
-        let entries = read_flat(MANIFEST_FILE, bytes)?;
+        let entries = FlatEntry::read_all(MANIFEST_FILE, bytes)?;
         let find = |key: &str| entries.iter().find(|entry| entry.key == key);
         let text = |key: &'static str| find(key).map(text_of).transpose();
         let name = text("name")?.unwrap_or_else(|| directory.to_owned());

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use throughline_engine::{EngineEvent, ModelQuestion, Priority, SummariserSource};
+use throughline_engine::{EngineEvent, ModelQuestion, SummariserSource};
+use throughline_provider::Priority;
 use throughline_store::{Guard, GuardScope, Owner, SessionId, Store, StoreError};
 use throughline_transcript::Role;
 use throughline_wire::ToolCall;

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use owo_colors::OwoColorize as _;
 use rustyline::ExternalPrinter;
 use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, WordsSetAside};
-use throughline_engine::{CompressReport, EngineEvent, Quality, Trigger};
+use throughline_compaction::Quality;
+use throughline_engine::{CompressReport, EngineEvent, Trigger};
 use throughline_wire::StopReason;
 
 use super::highlight::diff_line;

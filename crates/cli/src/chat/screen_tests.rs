@@ -1,6 +1,6 @@
 //! Lines of the screen, without colours.
 
-use throughline_engine::BeforeAfter;
+use throughline_compaction::BeforeAfter;
 
 use super::*;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use throughline_agent::{
     AgentEvents, AgentSetup, Approver, Asking, MemoryFiles, MemoryTool, OutputLimit, Patch, PromptParts,
     ReadFile, Recall, SaveMemory, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile,
-    context_files, system_prompt,
+    context_files,
 };
 use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
@@ -316,7 +316,7 @@ impl ChatSetup {
         };
         let files = context_files(&self.folder);
         let tools = ["read_file", "write_file", "patch", "search_files", "terminal", "memory", "recall"];
-        system_prompt(&PromptParts {
+        (PromptParts {
             folder: &self.folder.display().to_string(),
             system: std::env::consts::OS,
             tools: &tools.map(str::to_owned),
@@ -325,6 +325,7 @@ impl ChatSetup {
             user: &note(memory.user()),
             date: &self.app.now().date(self.now_ms()),
         })
+        .render()
     }
 
     /// A conversation that begins now.

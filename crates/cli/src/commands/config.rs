@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 use throughline_config::{
-    ConfigError, ConfigErrors, Datum, Edit, Editor, Loaded, Loader, SettingValue, ValueOrigin, Warning,
-    default_file, warning_lines,
+    ConfigError, ConfigErrors, Datum, Edit, Editor, Loaded, Loader, SettingValue, Settings, ValueOrigin,
+    Warning,
 };
 
 use crate::app::App;
@@ -119,7 +119,7 @@ fn output(command: ConfigCommand, app: &App) -> Result<CommandOutput, CliError> 
                 return data(pretty(&json!({
                     "file": app.config_path().display().to_string(),
                     "settings": values.iter().map(|value| value_json(value)).collect::<Vec<_>>(),
-                    "warnings": warning_lines(&loaded.warnings),
+                    "warnings": Warning::lines(&loaded.warnings),
                 })));
             }
             let notes = if values.is_empty() {
@@ -146,7 +146,7 @@ fn output(command: ConfigCommand, app: &App) -> Result<CommandOutput, CliError> 
             };
             Ok(CommandOutput { data: format!("{}\n", path.display()), notes })
         }
-        ConfigCommand::Defaults => data(default_file().to_owned()),
+        ConfigCommand::Defaults => data(Settings::default_file().to_owned()),
     }
 }
 
@@ -296,7 +296,7 @@ fn checked(file: &str, counts: SettingCounts, errors: &[ConfigError], warnings: 
         "set": counts.set,
         "changed": counts.changed,
         "errors": errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "warnings": warning_lines(warnings),
+        "warnings": Warning::lines(warnings),
     }))
 }
 

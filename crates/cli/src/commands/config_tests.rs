@@ -88,7 +88,7 @@ fn without_a_file_everything_is_at_its_default() {
     let output = lookup.run("path").unwrap();
     assert_eq!(lookup.tidy(&output.data), "/home/config.yaml\n");
     assert_eq!(output.notes.len(), 1);
-    assert_eq!(lookup.data("defaults"), default_file());
+    assert_eq!(lookup.data("defaults"), Settings::default_file());
     assert!(!lookup.app.home.exists(), "looking makes no folder");
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use throughline_gateway::{AccessTokens, TokenEntry, TokenLimits, random_token_bytes};
+use throughline_gateway::{AccessTokens, TokenEntry, TokenLimits};
 
 use crate::access_token_file;
 use crate::app::App;
@@ -121,7 +121,7 @@ fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
         micro_usd_per_month: args.usd_per_month,
         body_bytes: args.max_body,
     };
-    let random = random_token_bytes().ok_or_else(|| {
+    let random = AccessTokens::random_bytes().ok_or_else(|| {
         CliError::new(Exit::Internal, "cannot create a token").because("the machine has no randomness")
     })?;
     let owner = args.owner.as_deref().unwrap_or(&args.name);

@@ -1,7 +1,7 @@
 //! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
 //! sent before them.
 
-use throughline_engine::{LimitsInUse, LoadedView, PendingRequest, SizeBasis, recorded_size};
+use throughline_engine::{LimitsInUse, LoadedView, PendingRequest, SizeBasis};
 use throughline_models::RecordedClient;
 use throughline_store::{Session, Store as _, StoredPreamble, ViewMessage};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
@@ -75,8 +75,8 @@ fn with_session(
     let limits =
         LimitsInUse::load(&record.store, &record.owner, &session.id, record.now.ms).map_err(refused)?;
     let Some(limits) = limits else { return Ok(None) };
-    let size =
-        recorded_size(&record.store, &record.owner, session, &limits, record.now.ms).map_err(refused)?;
+    let size = PendingRequest::of_record(&record.store, &record.owner, session, &limits, record.now.ms)
+        .map_err(refused)?;
     Ok(Some(ActiveSession { limits, pending: Some(size) }))
 }
 

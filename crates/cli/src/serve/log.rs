@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use owo_colors::OwoColorize;
 use serde_json::{Value, json};
+use throughline_compaction::Quality;
 use throughline_config::LogForm;
-use throughline_engine::{EngineEvent, Quality};
-use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, ServedRequest, current_request};
+use throughline_engine::EngineEvent;
+use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, ServedRequest};
 use throughline_store::SessionId;
 
 use crate::app::App;
@@ -135,7 +136,7 @@ impl ServeLog {
         if let Value::Object(members) = &mut value {
             members.insert("at_ms".to_owned(), json!(self.app.now().ms));
             members.insert("level".to_owned(), json!(level.name()));
-            members.insert("request".to_owned(), json!(current_request()));
+            members.insert("request".to_owned(), json!(ServedRequest::current_id()));
         }
         self.app.tell(&format!("{value}\n"));
     }
@@ -187,7 +188,7 @@ impl GatewayEvents for ServeLog {
             line.push_str(&format!("  {words}"));
         }
         // What happens beside any request, such as a summary that is ready, has no name to be found by.
-        if let Some(id) = current_request() {
+        if let Some(id) = ServedRequest::current_id() {
             line.push_str(&format!("  request {id}"));
         }
         self.line(level(&event), &line);

@@ -1,6 +1,7 @@
 //! Lines of the log, and the sum at its end.
 
-use throughline_engine::{BeforeAfter, CompressReport, Trigger};
+use throughline_compaction::BeforeAfter;
+use throughline_engine::{CompressReport, Trigger};
 use throughline_transcript::WireFormat;
 
 use super::*;

@@ -9,7 +9,6 @@ use throughline_engine::{Compressor, CompressorSetup};
 use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_plugin::{
     CheckVerdict, ConformanceCheck, EngineBounds, HostServices, Launch, MakeEngine, PlainServices,
-    check_engine, check_process,
 };
 
 use crate::engines::{example, found_python, outline_program};
@@ -53,7 +52,7 @@ async fn the_outline_keeps_the_contract() {
 
 /// Of an engine in this process, which is made anew for each conversation.
 async fn keeps(make: MakeEngine<'_>) {
-    all_passed(&check_engine(make).await);
+    all_passed(&ConformanceCheck::of_engine(make).await);
 }
 
 /// Of an engine in a process of its own.
@@ -64,7 +63,7 @@ async fn process_keeps(name: &str, program: &Path, arguments: &[&str], folder: &
         folder: folder.to_path_buf(),
     };
     let services: Arc<dyn HostServices> = Arc::<PlainServices>::default();
-    all_passed(&check_process(name, &launch, EngineBounds::default(), &services).await);
+    all_passed(&ConformanceCheck::of_process(name, &launch, EngineBounds::default(), &services).await);
 }
 
 fn all_passed(checks: &[ConformanceCheck]) {

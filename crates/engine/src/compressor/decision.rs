@@ -4,7 +4,7 @@
 //! Below the hard limit a compaction that comes about by itself is made only if it pays. At the hard limit it has to be
 //! made, and is then made so deep that it pays: with a smaller tail and summary.
 
-use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, deep_target, payback, preview};
+use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, preview};
 
 use crate::compressor::adapter::{
     AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, keep_exactly, pay_rule, scaled_budgets,
@@ -115,8 +115,8 @@ fn planned(
         tells_pinned: false,
     };
     let seen = tools.with_options(gathered, aim, preview);
-    let sum = seen.pay.map(|figures| payback(&figures, &rule));
-    let deep = seen.pay.map(|figures| deep_target(&figures, &rule));
+    let sum = seen.pay.map(|figures| figures.payback(&rule));
+    let deep = seen.pay.map(|figures| figures.deep_target(&rule));
     (seen.plan.ok(), sum, deep)
 }
 

@@ -5,11 +5,13 @@ use throughline_transcript::WireFormat;
 
 use crate::context_engine::tool::ToolSchema;
 
-/// The `tools` member of a request.
-#[must_use]
-pub fn tools_json(wire_format: WireFormat, schemas: &[ToolSchema]) -> String {
-    let tools: Vec<Value> = schemas.iter().map(|schema| tool_json(wire_format, schema)).collect();
-    Value::Array(tools).to_string()
+impl ToolSchema {
+    /// The `tools` member of a request.
+    #[must_use]
+    pub fn list_json(wire_format: WireFormat, schemas: &[ToolSchema]) -> String {
+        let tools: Vec<Value> = schemas.iter().map(|schema| tool_json(wire_format, schema)).collect();
+        Value::Array(tools).to_string()
+    }
 }
 
 fn tool_json(wire_format: WireFormat, schema: &ToolSchema) -> Value {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use throughline_compaction::Quality;
 use throughline_compaction::{Maker, Section, Summariser, SummaryDocument, SummaryFuture, SummaryRequest};
-use throughline_engine::{Automatic, Compressor, CompressorSetup, EngineEvent, OneSummariser, Quality};
+use throughline_engine::{Automatic, Compressor, CompressorSetup, EngineEvent, OneSummariser};
 use throughline_transcript::WireFormat;
 use tokio::sync::Semaphore;
 

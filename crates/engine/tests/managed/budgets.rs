@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use throughline_compaction::NoOpReason;
 use throughline_compaction::{Maker, SummariseError, Summariser, SummaryFuture, SummaryRequest};
 use throughline_engine::{
     CallInput, CompactionResult, Compressor, CompressorSetup, EngineEvent, Envelope, ManualCompaction,
-    NoOpReason, OneSummariser,
+    OneSummariser,
 };
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::{RawJson, WireFormat};

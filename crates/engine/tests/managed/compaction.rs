@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use throughline_compaction::NoOpReason;
 use throughline_compaction::{SUMMARY_TAG, SYSTEM_NOTE};
 use throughline_engine::{
     Automatic, BlockCause, CallInput, CompactionResult, EngineEvent, Envelope, ManualCompaction, ModelTarget,
-    NoOpReason, SessionError, SessionSetup, ThresholdOrigin, Trigger,
+    SessionError, SessionSetup, ThresholdOrigin, Trigger,
 };
 use throughline_store::{EndReason, LockRequest, Owner, SearchQuery, Store};
 use throughline_tokens::Usage;

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use throughline_compaction::AbortReason;
+use throughline_compaction::Quality;
 use throughline_compaction::{Maker, SummariseError, Summariser, SummaryFuture, SummaryRequest};
 use throughline_engine::{
-    AbortReason, Boundary, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor,
-    CompressorSetup, ContextEngine, EngineError, EngineEvent, EngineFuture, EngineStatus, MeasuredUsage,
-    ModelInForce, NewItem, OneSummariser, PendingRequest, PrepareOutcome, Quality, SessionStart, Snapshot,
-    SummaryDraft,
+    Boundary, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor, CompressorSetup,
+    ContextEngine, EngineError, EngineEvent, EngineFuture, EngineStatus, MeasuredUsage, ModelInForce,
+    NewItem, OneSummariser, PendingRequest, PrepareOutcome, SessionStart, Snapshot, SummaryDraft,
 };
 use throughline_transcript::{Message, Role, WireFormat, text_message};
 

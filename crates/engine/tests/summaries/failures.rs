@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use throughline_engine::{EngineEvent, Quality, SummaryRoute};
+use throughline_compaction::Quality;
+use throughline_engine::{EngineEvent, SummaryRoute};
 use throughline_testkit::{Reply, ReplyFault, refused_url};
 use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, Seal, StopReason, ToolCall};

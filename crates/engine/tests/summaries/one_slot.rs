@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use throughline_engine::{EngineEvent, Quality};
+use throughline_compaction::Quality;
+use throughline_engine::EngineEvent;
 use throughline_testkit::{RecordedRequest, Reply};
 use throughline_transcript::WireFormat;
 

@@ -173,14 +173,14 @@ impl AccessTokens {
         }
         found
     }
-}
 
-/// Bytes for a token; `None` when the machine has no chance to give.
-#[must_use]
-pub fn random_token_bytes() -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    SystemRandom::new().fill(&mut bytes).ok()?;
-    Some(bytes)
+    /// Bytes for a token; `None` when the machine has no chance to give.
+    #[must_use]
+    pub fn random_bytes() -> Option<[u8; 32]> {
+        let mut bytes = [0; 32];
+        SystemRandom::new().fill(&mut bytes).ok()?;
+        Some(bytes)
+    }
 }
 
 fn hash_of(secret: &str) -> blake3::Hash {

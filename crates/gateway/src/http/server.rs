@@ -24,41 +24,43 @@ use crate::telemetry::event::GatewayEvent;
 /// How long is waited when the machine has no room for another connection.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns.
-pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
-    let open = TaskTracker::new();
-    let places = Arc::new(Semaphore::new(gateway.shared.setup.limits.connections.max(1)));
-    loop {
-        let taken = async {
-            // Whoever finds no place waits outside, where it takes no memory of ours.
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
-        };
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => break,
-            (place, taken) = taken => match taken {
-                Ok((stream, _)) => {
-                    let connection = connection(stream, Arc::clone(&gateway.shared), stop.clone());
-                    open.spawn(async move {
-                        let _place = place;
-                        connection.await;
-                    });
-                }
-                Err(error) => {
-                    gateway.shared.tell(GatewayEvent::Warning(format!("a connection could not be accepted: {error}")));
-                    tokio::time::sleep(BREATH).await;
+impl Gateway {
+    /// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns.
+    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+        let open = TaskTracker::new();
+        let places = Arc::new(Semaphore::new(self.shared.setup.limits.connections.max(1)));
+        loop {
+            let taken = async {
+                // Whoever finds no place waits outside, where it takes no memory of ours.
+                let place = Arc::clone(&places).acquire_owned().await;
+                (place, listener.accept().await)
+            };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                (place, taken) = taken => match taken {
+                    Ok((stream, _)) => {
+                        let connection = connection(stream, Arc::clone(&self.shared), stop.clone());
+                        open.spawn(async move {
+                            let _place = place;
+                            connection.await;
+                        });
+                    }
+                    Err(error) => {
+                        self.shared.tell(GatewayEvent::Warning(format!("a connection could not be accepted: {error}")));
+                        tokio::time::sleep(BREATH).await;
+                    }
                 }
             }
         }
+        drop(listener);
+        self.shared.closing.cancel();
+        open.close();
+        open.wait().await;
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+        self.shared.finish_traces().await;
     }
-    drop(listener);
-    gateway.shared.closing.cancel();
-    open.close();
-    open.wait().await;
-    gateway.shared.tasks.close();
-    gateway.shared.tasks.wait().await;
-    gateway.shared.finish_traces().await;
 }
 
 async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: CancellationToken) {

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use throughline_engine::{ToolAnswer, ToolRequest, ToolSchema, tools_json};
+use throughline_engine::{ToolAnswer, ToolRequest, ToolSchema};
 use throughline_store::Owner;
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
@@ -69,7 +69,7 @@ impl RecallConfig {
 
     /// The tools alone, as a wire wants them.
     pub(crate) fn tools_json(&self, wire: WireFormat) -> String {
-        tools_json(wire, self.tools.schemas())
+        ToolSchema::list_json(wire, self.tools.schemas())
     }
 }
 

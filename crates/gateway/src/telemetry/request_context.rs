@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use throughline_engine::EngineEvent;
 
+use crate::telemetry::event::ServedRequest;
 use crate::telemetry::traces::{SpanKind, SpanStatus, Trace, TraceSpan};
 
 tokio::task_local! {
@@ -138,10 +139,12 @@ impl Drop for ResponseSpan {
     }
 }
 
-/// The name of the request that the present task works for, for logs.
-#[must_use]
-pub fn current_request() -> Option<String> {
-    RequestContext::current().map(|context| context.id().to_owned())
+impl ServedRequest {
+    /// The name of the request that the present task works for, for logs.
+    #[must_use]
+    pub fn current_id() -> Option<String> {
+        RequestContext::current().map(|context| context.id().to_owned())
+    }
 }
 
 /// Work that another task does for the request the present one works for.

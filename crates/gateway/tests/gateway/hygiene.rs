@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
+use throughline_compaction::AbortReason;
 use throughline_engine::{
-    AbortReason, CompressOutcome, CompressRequest, Compressor, CompressorSetup, ContextEngine, EngineEvent,
-    EngineFuture, EngineStatus, MeasuredUsage, ModelInForce, Trigger, answered,
+    CompressOutcome, CompressRequest, Compressor, CompressorSetup, ContextEngine, EngineEvent, EngineFuture,
+    EngineStatus, MeasuredUsage, ModelInForce, Trigger, answered,
 };
 use throughline_gateway::GatewayEvent;
 use throughline_testkit::{Reply, Script};

@@ -13,7 +13,6 @@ use throughline_engine::{
 use throughline_gateway::{
     AccessPolicy, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup,
     RecallConfig, RecallFuture, RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
-    serve,
 };
 use throughline_lcm::{RecallLimits, RecallToolset, recall_schemas};
 use throughline_provider::{
@@ -221,7 +220,7 @@ impl Stage {
         let gateway = Gateway::new(self.setup(), self.config());
         gateway.set_access(self.access.clone());
         self.gateway = Some(gateway.clone());
-        self.running = Some(tokio::spawn(serve(gateway, listener, stop.clone())));
+        self.running = Some(tokio::spawn(gateway.serve(listener, stop.clone())));
         self.stop = Some(stop.drop_guard());
     }
 

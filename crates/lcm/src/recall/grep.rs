@@ -13,7 +13,7 @@ use throughline_store::{
     Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem,
 };
 
-use crate::recall::tools::is_lookup;
+use crate::recall::tools::RecallToolset;
 use crate::recall::{RecallError, RecallReader, RecallResult, readable, unknown_node};
 
 /// How a search is meant.
@@ -118,7 +118,7 @@ impl RecallReader<'_> {
             ..SearchQuery::default()
         };
         let mut found = self.store.search(self.owner, &query)?;
-        found.hits.retain(|hit| !is_lookup(&hit.tools));
+        found.hits.retain(|hit| !RecallToolset::is_lookup(&hit.tools));
         found.hits.truncate(limit);
         Ok((found.hits, found.ranked_newest.is_some()))
     }
@@ -218,7 +218,7 @@ impl RecallReader<'_> {
                 let run = MessageRun { session: stretch.session.id.clone(), first_seq: first, end_seq: end };
                 for stored in self.store.messages_of_run(self.owner, &run)?.iter().rev() {
                     bytes += stored.json.as_str().len();
-                    if is_lookup(&stored.tools) {
+                    if RecallToolset::is_lookup(&stored.tools) {
                         continue;
                     }
                     let Some(text) = stored.decode().map(|message| readable(&message)) else { continue };

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use throughline_engine::{ModelQuestion, Priority, QUESTION_TASK, SummariserSource};
+use throughline_engine::{ModelQuestion, QUESTION_TASK, SummariserSource};
+use throughline_provider::Priority;
 use throughline_redact::Redactor;
 use throughline_store::{SearchMode, SearchQuery, SessionId, StoredMessage, SummaryId};
 

@@ -44,12 +44,14 @@ const LOOKUPS: [&str; 8] = [
 /// The same in the terminal agent.
 const OWN_LOOKUP: &str = "recall";
 
-/// Whether a message with calls or results of these tools only looks something up. Whoever searches is not shown it: what
-/// was asked before is no answer.
-#[must_use]
-pub fn is_lookup(tools: &[String]) -> bool {
-    let looks = |tool: &String| tool == OWN_LOOKUP || LOOKUPS.iter().any(|lookup| tool.ends_with(lookup));
-    !tools.is_empty() && tools.iter().all(looks)
+impl RecallToolset {
+    /// Whether a message with calls or results of these tools only looks something up. Whoever searches is not shown it: what
+    /// was asked before is no answer.
+    #[must_use]
+    pub fn is_lookup(tools: &[String]) -> bool {
+        let looks = |tool: &String| tool == OWN_LOOKUP || LOOKUPS.iter().any(|lookup| tool.ends_with(lookup));
+        !tools.is_empty() && tools.iter().all(looks)
+    }
 }
 
 /// What the tools are called with, in words and as JSON Schema. Always the same bytes: they are part of every prompt.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{AbortReason, CompactionResult, ContextEngine, PrepareOutcome, Quality, Snapshot};
+use throughline_compaction::AbortReason;
+use throughline_compaction::Quality;
+use throughline_engine::{CompactionResult, ContextEngine, PrepareOutcome, Snapshot};
 use throughline_lcm::LcmLimits;
 use throughline_store::SummaryId;
 use throughline_testkit::big_transcript;

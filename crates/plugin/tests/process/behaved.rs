@@ -1,7 +1,8 @@
 //! What goes right.
 
 use serde_json::json;
-use throughline_engine::{CompressOutcome, ContextEngine, EngineError, NoOpReason, ToolRequest};
+use throughline_compaction::NoOpReason;
+use throughline_engine::{CompressOutcome, ContextEngine, EngineError, ToolRequest};
 
 use crate::script::{bounds, cases, model, request, script, start};
 

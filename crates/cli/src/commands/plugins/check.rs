@@ -6,9 +6,7 @@ use std::sync::Arc;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use throughline_engine::EngineDirectory;
-use throughline_plugin::{
-    CheckVerdict, ConformanceCheck, EngineBounds, HostServices, Launch, PlainServices, check_process,
-};
+use throughline_plugin::{CheckVerdict, ConformanceCheck, EngineBounds, HostServices, Launch, PlainServices};
 
 use crate::app::App;
 use crate::engines::manifest::{missing_program, read_manifest};
@@ -57,7 +55,8 @@ pub(crate) fn run(args: &CheckArgs, app: &App) -> Result<(), CliError> {
     let plain = Arc::<PlainServices>::default();
     let services: Arc<dyn HostServices> = Arc::<PlainServices>::clone(&plain);
     let bounds = EngineBounds::default();
-    let checks = runtime.block_on(check_process(&subject.name, &subject.launch, bounds, &services));
+    let checks =
+        runtime.block_on(ConformanceCheck::of_process(&subject.name, &subject.launch, bounds, &services));
     let failed = checks.iter().filter(|check| check.has_failed()).count();
     let log = plain.log_lines();
     let log = log.get(log.len().saturating_sub(SHOWN_LOG_LINES)..).unwrap_or_default();

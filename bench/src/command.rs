@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    chat, compare, estimate, focus, gateway, lcm, prepare, replay, retention, scale, speed, store, takeover,
+    chat, compare, estimate, focus, gateway, lcm, prepare, recall, replay, retention, scale, speed, store,
+    takeover,
 };
 
 #[derive(Parser)]
@@ -98,6 +99,26 @@ enum Command {
         /// Print figures as JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Whether questions in plain words find the passages that answer them, beside plain BM25 and the newest passages.
+    Recall {
+        /// Folder of recorded Claude Code sessions, of marks, or of both (`claude-code`, `takeover`).
+        folder: Option<PathBuf>,
+        /// Folder of marks, one file for each session.
+        #[arg(long)]
+        truth: Option<PathBuf>,
+        /// File or folder in the format of LoCoMo.
+        #[arg(long)]
+        locomo: Option<PathBuf>,
+        /// Folder in the format of BEAM.
+        #[arg(long)]
+        beam: Option<PathBuf>,
+        /// So many generated conversations with questions in other words.
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        generated: u64,
+        /// List questions that were not answered.
+        #[arg(long)]
+        missing: bool,
     },
     /// What three compactions in a row keep of CompactBench's practice sets, put anywhere in a conversation.
     CompactBench {
@@ -241,6 +262,9 @@ pub fn main() -> ExitCode {
                 json,
             };
             takeover::run(&asked)
+        }
+        Command::Recall { folder, truth, locomo, beam, generated, missing } => {
+            recall::run(&recall::RecallOptions { folder, truth, locomo, beam, generated, missing })
         }
         Command::CompactBench { sets, python, seeds } => takeover::compactbench::run(&python, &sets, seeds),
         Command::Focus => focus::run(),

@@ -14,6 +14,7 @@ mod gateway;
 mod lcm;
 mod measure;
 mod prepare;
+mod recall;
 mod recorded;
 mod replay;
 mod retention;

@@ -174,6 +174,12 @@ impl Author {
         out
     }
 
+    /// A text of prose or of a tool's output.
+    pub(crate) fn text(&mut self) -> String {
+        let length = self.rng.between(60, 560);
+        if self.rng.chance(50) { self.prose(length) } else { self.output(length) }
+    }
+
     /// The next message of a conversation: a request, then calls and answers in turn.
     pub(crate) fn message(&mut self) -> MadeMessage {
         self.turn += 1;

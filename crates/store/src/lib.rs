@@ -67,7 +67,7 @@ pub use layer::{StoreLayer, StoreMethod};
 pub use memory::MemoryStore;
 pub use message::{AppendRange, CallNames, NewMessage, StoredMessage, StoredRendition};
 pub use overview::UsageOverview;
-pub use search::request::{Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+pub use search::request::{Hit, MatchedWords, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use sessions::guard::{Guard, GuardScope};
 pub use sessions::lineage::ViewChange;
 pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};

@@ -3,17 +3,27 @@
 //! A query goes through these parts in order: `request` (what callers pass in and get back), `query` (the words and
 //! phrases in it), `fingerprint` (the hashes by which an index proposes texts), `prefilter` (rejects messages by their
 //! raw JSON), `searchable` (the text of a message), `matching` (whether and where a text matches), `rank` (the order of
-//! hits), `snippet` (the passage shown). `terms` and `case_fold` define what a word is, for all of them.
+//! hits), `snippet` (the passage shown). A question of which not every word is found goes on: `question` (its words and their
+//! stems, by `language`), `windows` (texts in runs of eighty words), `passages` (their weights and their choice). `terms`
+//! and `case_fold` define what a word is, for all of them.
 //!
 //! Not for: where the index is stored and which rows it covers; that is the store's part.
 
 pub(crate) mod case_fold;
 pub(crate) mod fingerprint;
+#[cfg(feature = "sqlite")]
+pub(crate) mod language;
 pub(crate) mod matching;
+#[cfg(feature = "sqlite")]
+pub(crate) mod passages;
 pub(crate) mod prefilter;
 pub(crate) mod query;
+#[cfg(feature = "sqlite")]
+pub(crate) mod question;
 pub(crate) mod rank;
 pub(crate) mod request;
 pub(crate) mod searchable;
 pub(crate) mod snippet;
 pub(crate) mod terms;
+#[cfg(feature = "sqlite")]
+pub(crate) mod windows;

@@ -14,7 +14,7 @@ use crate::search::matching::Matcher;
 use crate::search::query::{ParsedQuery, SearchMethod};
 use crate::search::rank::{HitSource, RankedHit, SearchCandidate, best};
 use crate::search::request::{
-    ArtifactLocation, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet,
+    ArtifactLocation, Hit, MatchedWords, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet,
 };
 use crate::search::searchable::searchable_text;
 use crate::search::snippet::{beginning, passage};
@@ -84,8 +84,11 @@ impl MemoryState {
             );
             if !found.is_empty() {
                 let ranked = best(&found, query.limit());
-                answer.hits = ranked.iter().filter_map(|hit| self.shown(&scope, &mut matcher, hit)).collect();
-                answer.as_substring = *way == SearchMethod::Substring && query.mode == SearchMode::Words;
+                let of = parsed.wanted.len();
+                let matched = (*way == SearchMethod::Words).then_some(MatchedWords { words: of, of });
+                let shown = ranked.iter().filter_map(|hit| self.shown(&scope, &mut matcher, hit));
+                answer.hits = shown.map(|hit| Hit { matched, ..hit }).collect();
+                answer.as_substring = *way == SearchMethod::Substring && query.mode != SearchMode::Substring;
                 break;
             }
         }
@@ -210,6 +213,7 @@ impl MemoryState {
             tools: place.tools,
             at_ms: place.at_ms,
             score: ranked.score,
+            matched: None,
             snippet,
             artifact: None,
             repeats: ranked.repeats,

@@ -87,8 +87,10 @@ impl ParsedQuery {
     pub(crate) fn ways(&self, mode: SearchMode) -> &'static [SearchMethod] {
         match mode {
             _ if self.substring.is_empty() => &[],
-            SearchMode::Words if !self.wanted.is_empty() => &[SearchMethod::Words, SearchMethod::Substring],
-            SearchMode::Words | SearchMode::Substring => &[SearchMethod::Substring],
+            SearchMode::Words | SearchMode::AllWords if !self.wanted.is_empty() => {
+                &[SearchMethod::Words, SearchMethod::Substring]
+            }
+            SearchMode::Words | SearchMode::AllWords | SearchMode::Substring => &[SearchMethod::Substring],
         }
     }
 

@@ -8,9 +8,12 @@ use crate::ids::{Millis, SessionId};
 /// How the words of a question are meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SearchMode {
-    /// Words in any order, `"phrases"` in theirs; when no words fit, as a substring.
+    /// As [`AllWords`](Self::AllWords); then, for a question of several words or one that is found nowhere, passages that
+    /// hold some of its words or other forms of them, by rank.
     #[default]
     Words,
+    /// All words in any order, `"phrases"` in theirs; when no words fit, as a substring.
+    AllWords,
     /// The question as it stands, anywhere in a text.
     Substring,
 }
@@ -53,6 +56,11 @@ impl SearchQuery {
             })
     }
 
+    /// Whether it is about messages of any kind and time.
+    pub(crate) fn has_no_filters(&self) -> bool {
+        self.role.is_none() && self.tool.is_none() && self.since_ms.is_none() && self.until_ms.is_none()
+    }
+
     /// How many hits to show.
     pub(crate) fn limit(&self) -> usize {
         if self.limit == 0 { DEFAULT_LIMIT } else { self.limit }
@@ -70,6 +78,15 @@ pub struct Snippet {
     pub cut_before: bool,
     /// Whether something stands after it.
     pub cut_after: bool,
+}
+
+/// How many words of a question a hit holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct MatchedWords {
+    /// So many are in it.
+    pub words: usize,
+    /// Of so many that were looked for; function words of a question are not.
+    pub of: usize,
 }
 
 /// A message beside a hit.
@@ -111,6 +128,8 @@ pub struct Hit {
     pub at_ms: Millis,
     /// How well it fits; larger is better.
     pub score: f64,
+    /// How many words of the question it holds; `None` for a substring.
+    pub matched: Option<MatchedWords>,
     /// The passage.
     pub snippet: Snippet,
     /// The artifact, if the words stand in one.

@@ -40,7 +40,7 @@ pub(crate) fn beginning(text: &str) -> String {
 }
 
 /// Writes a piece of a text on one line, with the marks moved along. Marks that touch or overlap become one.
-fn one_line(text: &str, start: usize, end: usize, ranges: &[(usize, usize)]) -> Snippet {
+pub(crate) fn one_line(text: &str, start: usize, end: usize, ranges: &[(usize, usize)]) -> Snippet {
     let mut line = String::with_capacity(end - start);
     let mut marks: Vec<(usize, usize)> = Vec::new();
     let mut next = 0;

@@ -100,7 +100,7 @@ fn class_of(c: char) -> Class {
 }
 
 /// Scripts whose words are not parted by spaces, or (Korean) whose words take endings on without a space.
-fn is_glyph(c: char) -> bool {
+pub(crate) fn is_glyph(c: char) -> bool {
     matches!(u32::from(c),
         // Thai, Lao, Burmese, Khmer.
         0x0E01..=0x0E46 | 0x0E80..=0x0EC6 | 0x1000..=0x109F | 0x1780..=0x17C8

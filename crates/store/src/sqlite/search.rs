@@ -1,4 +1,5 @@
-//! Searching the record: the indexes propose, newest first; the texts decide; the best are shown.
+//! Searching the record: the indexes propose, newest first; the texts decide; the best are shown. After texts with all words of
+//! a question come passages with some of them, by rank.
 //!
 //! The work is bounded whatever is asked. Where an answer would need more, what was looked at is what is newest, and the
 //! answer says so.
@@ -6,20 +7,25 @@
 mod candidates;
 mod hits;
 mod proposals;
+mod ranked;
 mod scope;
 mod state;
+
+use std::collections::HashSet;
 
 use rusqlite::Connection;
 
 use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::Owner;
 use crate::search::query::{ParsedQuery, SearchMethod};
+use crate::search::question::Question;
 use crate::search::rank::best;
-use crate::search::request::{SearchAnswer, SearchMode, SearchQuery};
+use crate::search::request::{MatchedWords, SearchAnswer, SearchMode, SearchQuery};
 
 use super::error::TxResult;
 use hits::HitBuilder;
 use proposals::{substring_candidates, word_candidates};
+use ranked::RankedSearch;
 use scope::SearchScope;
 use state::SearchState;
 
@@ -33,6 +39,7 @@ pub(super) fn search(
     let parsed = ParsedQuery::new(&query.text);
     let mut scope = SearchScope::new(conn, owner, query)?;
     let mut answer = SearchAnswer::default();
+    let mut shown = HashSet::new();
     for way in parsed.ways(query.mode) {
         let mut gathered = SearchState::new(&parsed, *way);
         match way {
@@ -44,11 +51,22 @@ pub(super) fn search(
         answer.ranked_newest = gathered.is_cut_short.then_some(gathered.found.len() as u64);
         if !gathered.found.is_empty() {
             let ranked = best(&gathered.found, query.limit());
-            answer.hits = HitBuilder { conn, artifacts, scope: &mut scope, matcher: &mut gathered.matcher }
-                .hits(&ranked)?;
-            answer.as_substring = *way == SearchMethod::Substring && query.mode == SearchMode::Words;
+            let of = parsed.wanted.len();
+            let matched = (*way == SearchMethod::Words).then_some(MatchedWords { words: of, of });
+            shown = ranked.iter().map(|hit| hit.key).collect();
+            answer.hits =
+                HitBuilder::new(conn, artifacts, &mut scope).hits(&ranked, &mut gathered.matcher, matched)?;
+            answer.as_substring = *way == SearchMethod::Substring && query.mode != SearchMode::Substring;
             break;
         }
+    }
+    let is_question = parsed.wanted.len() > 1 && !answer.as_substring;
+    let wants_more = answer.hits.len() < query.limit() && (is_question || answer.hits.is_empty());
+    if query.mode == SearchMode::Words && wants_more {
+        let question = Question::new(&query.text);
+        let room = query.limit() - answer.hits.len();
+        let builder = HitBuilder::new(conn, artifacts, &mut scope);
+        answer.hits.extend(RankedSearch::new(builder, &question, &shown).hits(room)?);
     }
     Ok(answer)
 }

@@ -63,6 +63,36 @@ impl<'c> IndexLookup<'c> {
         Ok(found)
     }
 
+    /// The blocks of a segment that hold one of the fingerprints of each of some words, word by word.
+    pub(in crate::sqlite) fn by_word(
+        &mut self,
+        segment: IndexSegment,
+        words: &LookupTerms,
+    ) -> rusqlite::Result<Vec<BlockSet>> {
+        let mut found = Vec::with_capacity(words.len());
+        for forms in words {
+            let mut holders = BlockSet::none();
+            for fingerprint in forms {
+                holders.join(&self.in_sealed(segment, *fingerprint)?);
+            }
+            found.push(holders);
+        }
+        if self.open_segments.contains(&segment) {
+            let keys = segment.block_keys();
+            let mut open = self.open.query([keys.start, keys.end])?;
+            while let Some(row) = open.next()? {
+                let Some(list) = FingerprintList::new(row.get_ref(1)?.as_blob()?) else { continue };
+                let place = (row.get::<_, i64>(0)? - keys.start) as usize;
+                for (holders, forms) in found.iter_mut().zip(words) {
+                    if forms.iter().any(|fingerprint| list.holds(*fingerprint)) {
+                        holders.add(place);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Adds the blocks in the open form.
     fn add_open(
         &mut self,

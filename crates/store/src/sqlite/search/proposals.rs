@@ -20,7 +20,12 @@ use super::state::{Bounds, SearchState};
 /// Things the index is asked for at once; the first tell most. Texts decide about the rest.
 const MAX_LOOKED_UP: usize = 40;
 /// A conversation of fewer messages is read through rather than looked up.
-const SMALL_CONVERSATION: i64 = 3_000;
+pub(super) const SMALL_CONVERSATION: i64 = 3_000;
+
+/// The first and the last row of each kind.
+pub(super) const MESSAGE_ROWS: &str = "SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages)";
+pub(super) const PIECE_ROWS: &str =
+    "SELECT (SELECT min(row) FROM artifact_pieces), (SELECT max(row) FROM artifact_pieces)";
 
 /// Gathers messages and pieces of artifacts that hold the words of a question.
 pub(super) fn word_candidates(
@@ -72,7 +77,7 @@ fn messages_with(
 ) -> TxResult<()> {
     let wanted = [scope.fingerprints()?, wanted.to_vec()].concat();
     let mut bounds = Bounds::new(gathered);
-    let segments = segments(conn, "SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages)")?;
+    let segments = segments(conn, MESSAGE_ROWS)?;
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         row_columns!(),
@@ -91,10 +96,7 @@ fn pieces_with(
     scope: &mut SearchScope<'_>,
     gathered: &mut SearchState<'_>,
 ) -> TxResult<()> {
-    let segments = segments(
-        conn,
-        "SELECT (SELECT min(row) FROM artifact_pieces), (SELECT max(row) FROM artifact_pieces)",
-    )?;
+    let segments = segments(conn, PIECE_ROWS)?;
     each_block(conn, segments, wanted, |rows| pieces_in(conn, artifacts, rows, scope, gathered))
 }
 
@@ -106,7 +108,7 @@ enum ScanStep {
 }
 
 /// Segments from the first row to the last that a statement names.
-fn segments(conn: &Connection, sql: &str) -> TxResult<Vec<IndexSegment>> {
+pub(super) fn segments(conn: &Connection, sql: &str) -> TxResult<Vec<IndexSegment>> {
     let rows: (Option<i64>, Option<i64>) =
         conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(match rows {
@@ -191,6 +193,13 @@ fn pieces_in(
     Ok(ScanStep::Yes)
 }
 
+/// How many messages some chains have.
+pub(super) fn messages_of(conn: &Connection, chains: &[i64]) -> TxResult<i64> {
+    let mut count =
+        conn.prepare_cached("SELECT coalesce(sum(messages), 0) FROM sessions WHERE chain = ?1")?;
+    chains.iter().try_fold(0, |sum, chain| Ok(sum + count.query_row([chain], |row| row.get::<_, i64>(0))?))
+}
+
 /// Looks at every message of the conversation that is searched, if it is one and it is small. Tells whether it did.
 fn read_small_conversation(
     conn: &Connection,
@@ -198,13 +207,7 @@ fn read_small_conversation(
     gathered: &mut SearchState<'_>,
 ) -> TxResult<bool> {
     let Some(chains) = scope.chains() else { return Ok(false) };
-    let mut messages = 0;
-    let mut count =
-        conn.prepare_cached("SELECT coalesce(sum(messages), 0) FROM sessions WHERE chain = ?1")?;
-    for chain in &chains {
-        messages += count.query_row([chain], |row| row.get::<_, i64>(0))?;
-    }
-    if messages > SMALL_CONVERSATION {
+    if messages_of(conn, &chains)? > SMALL_CONVERSATION {
         return Ok(false);
     }
     let mut statement = conn.prepare_cached(concat!(

@@ -1,0 +1,291 @@
+//! Whether a question finds its answer: questions as they are, put to a record, and how often the first passages contain
+//! what answers them.
+//!
+//! Three columns: the search of the record; plain BM25 with stems over windows of eighty words; and the newest windows,
+//! which know nothing of the question. A passage counts with its first 200 words, the first k passages with 80 x k together.
+
+mod baseline;
+mod generated;
+mod marked;
+mod public;
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use throughline_store::{NewMessage, Owner, SearchQuery, SessionId, SqliteStore, Store};
+use throughline_transcript::decode_message_text;
+
+use crate::store::{new_session, session_id, told};
+use baseline::Windows;
+
+/// How many passages are looked at.
+const DEPTHS: [usize; 3] = [5, 10, 20];
+/// Words of one passage that count, and of all on average.
+const PASSAGE_WORDS: usize = 200;
+const MEAN_WORDS: usize = 80;
+const START_MS: i64 = 1_700_000_000_000;
+
+/// A conversation with questions about it.
+pub(super) struct Examined {
+    pub(super) name: String,
+    pub(super) source: Source,
+    pub(super) questions: Vec<Asked>,
+}
+
+/// Where its messages come from.
+pub(super) enum Source {
+    /// A log that is imported.
+    Log(String),
+    /// Messages: a role and a text each.
+    Messages(Vec<(&'static str, String)>),
+}
+
+/// A question.
+pub(super) struct Asked {
+    pub(super) text: String,
+    pub(super) answer: Answer,
+}
+
+/// What makes an answer.
+pub(super) enum Answer {
+    /// The passages together contain one key of every group, compared without case and with white space folded.
+    Keys(Vec<Vec<String>>),
+    /// A passage shows one of these messages.
+    Messages(HashSet<u64>),
+}
+
+/// A passage as it is judged.
+pub(super) struct Shown {
+    /// The message it begins with.
+    pub(super) seq: u64,
+    pub(super) text: String,
+}
+
+/// What is measured.
+pub(crate) struct RecallOptions {
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) truth: Option<PathBuf>,
+    pub(crate) locomo: Option<PathBuf>,
+    pub(crate) beam: Option<PathBuf>,
+    pub(crate) generated: u64,
+    /// Print every question that is not answered by the first twenty passages.
+    pub(crate) missing: bool,
+}
+
+/// Hits by column and depth.
+#[derive(Default)]
+struct Figures {
+    questions: usize,
+    empty: usize,
+    columns: Vec<(&'static str, [usize; DEPTHS.len()])>,
+    missing: Vec<String>,
+}
+
+impl Figures {
+    fn count(
+        &mut self,
+        column: &'static str,
+        question: &Asked,
+        passages: &[Shown],
+        texts: &[String],
+    ) -> bool {
+        if !self.columns.iter().any(|(name, _)| *name == column) {
+            self.columns.push((column, [0; DEPTHS.len()]));
+        }
+        let hits = DEPTHS.map(|depth| is_answered(&question.answer, passages, depth, texts));
+        for (name, counts) in &mut self.columns {
+            if *name == column {
+                counts.iter_mut().zip(hits).for_each(|(count, hit)| *count += usize::from(hit));
+            }
+        }
+        hits.last().copied().unwrap_or_default()
+    }
+
+    fn print(&self, title: &str, out: &mut String) {
+        let _ = writeln!(out, "{title}: {} questions, {} without any passage", self.questions, self.empty);
+        let _ = writeln!(out, "{:<44} {:>8} {:>8} {:>8}", "percent", "hit@5", "hit@10", "hit@20");
+        for (name, counts) in &self.columns {
+            let [five, ten, twenty] = counts.map(|count| 100.0 * count as f64 / self.questions.max(1) as f64);
+            let _ = writeln!(out, "{name:<44} {five:>8.1} {ten:>8.1} {twenty:>8.1}");
+        }
+        self.missing.iter().for_each(|missing| {
+            let _ = writeln!(out, "  missing: {missing}");
+        });
+        out.push('\n');
+    }
+}
+
+/// Runs the benchmark.
+pub(crate) fn run(options: &RecallOptions) -> Result<String, String> {
+    let mut out = String::new();
+    if let Some(folder) = &options.folder {
+        let examined = marked::read(folder, options.truth.as_deref())?;
+        examine(&examined, Records::OneEach, options.missing)?
+            .print("marked sessions, a record each", &mut out);
+        examine(&examined, Records::Shared, false)?.print("marked sessions, one record of all", &mut out);
+    }
+    if options.generated > 0 {
+        let examined = generated::conversations(options.generated);
+        examine(&examined, Records::OneEach, options.missing)?
+            .print("generated conversations, questions in other words", &mut out);
+    }
+    for (title, path, read) in [
+        ("LoCoMo", &options.locomo, public::locomo as fn(&Path) -> Result<Vec<Examined>, String>),
+        ("BEAM", &options.beam, public::beam),
+    ] {
+        if let Some(path) = path {
+            examine(&read(path)?, Records::OneEach, options.missing)?.print(title, &mut out);
+        }
+    }
+    Ok(out)
+}
+
+/// Which record a conversation is searched in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Records {
+    OneEach,
+    Shared,
+}
+
+fn examine(conversations: &[Examined], records: Records, lists_missing: bool) -> Result<Figures, String> {
+    let mut figures = Figures::default();
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let open =
+        |name: &str| SqliteStore::open(&folder.path().join(format!("{name}.db")), START_MS).map_err(told);
+    let shared = match records {
+        Records::Shared => {
+            let store = open("all")?;
+            for (number, examined) in conversations.iter().enumerate() {
+                fill(&store, examined, number, folder.path())?;
+            }
+            Some(store)
+        }
+        Records::OneEach => None,
+    };
+    for (number, examined) in conversations.iter().enumerate() {
+        let own = open(&format!("record{number}"))?;
+        fill(&own, examined, number, folder.path())?;
+        let texts = texts_of(&own)?;
+        let windows = Windows::new(&texts);
+        for question in &examined.questions {
+            figures.questions += 1;
+            let found = search(shared.as_ref().unwrap_or(&own), &question.text)?;
+            figures.empty += usize::from(found.is_empty());
+            if !figures.count("search", question, &found, &texts) && lists_missing {
+                figures.missing.push(format!("{}: {}", examined.name, question.text));
+            }
+            let deepest = DEPTHS.into_iter().max().unwrap_or_default();
+            figures.count(
+                "BM25, windows of 80 words, stems",
+                question,
+                &windows.ranked(&question.text, deepest),
+                &texts,
+            );
+            figures.count("the newest windows", question, &windows.newest(deepest), &texts);
+        }
+    }
+    Ok(figures)
+}
+
+/// Puts a conversation into a record.
+fn fill(store: &SqliteStore, examined: &Examined, number: usize, folder: &Path) -> Result<(), String> {
+    match &examined.source {
+        Source::Log(log) => {
+            let path = folder.join(format!("{}.jsonl", examined.name));
+            std::fs::write(&path, log).map_err(|error| error.to_string())?;
+            let mut next = number as u32 * 1_000;
+            let mut new_id = |at_ms| {
+                next += 1;
+                SessionId::new(at_ms, next, throughline_store::IdLength::Local)
+            };
+            let mut report = throughline_store::ImportReport::default();
+            throughline_store::Importer::new(store, Owner::default(), &mut new_id)
+                .import_path(&path, &mut report, &mut |_| {})
+                .map_err(told)
+        }
+        Source::Messages(messages) => {
+            store.open_session(new_session(number), None).map_err(told)?;
+            let messages = messages.iter().enumerate().map(|(at, (role, text))| {
+                let json = serde_json::json!({ "role": role, "content": text }).to_string();
+                Ok(NewMessage {
+                    message: decode_message_text(json).map_err(|error| error.to_string())?,
+                    tokens: text.len() as u64 / 4,
+                    at_ms: START_MS + at as i64 * 1_000,
+                    tools: Vec::new(),
+                    rendition: None,
+                })
+            });
+            let messages = messages.collect::<Result<Vec<_>, String>>()?;
+            store.append(&Owner::default(), &session_id(number), messages).map_err(told)?;
+            Ok(())
+        }
+    }
+}
+
+/// The texts of all messages of a record, in order.
+fn texts_of(store: &SqliteStore) -> Result<Vec<String>, String> {
+    let owner = Owner::default();
+    let mut messages = Vec::new();
+    for conversation in
+        store.conversations(&owner, &throughline_store::SessionFilter::default()).map_err(told)?
+    {
+        messages.extend(store.transcript(&owner, &conversation.tip.id).map_err(told)?);
+    }
+    messages.sort_by_key(|message| message.id);
+    messages.dedup_by_key(|message| message.id);
+    Ok(messages
+        .iter()
+        .map(|message| {
+            let message = throughline_transcript::decode_message(message.json.clone());
+            message.map_or_else(String::new, |message| {
+                crate::retention::all_text(&message, crate::retention::Counting::Everything)
+            })
+        })
+        .collect())
+}
+
+fn search(store: &SqliteStore, text: &str) -> Result<Vec<Shown>, String> {
+    let limit = DEPTHS.into_iter().max().unwrap_or_default();
+    let query = SearchQuery { text: text.to_owned(), limit, ..SearchQuery::default() };
+    let answer = store.search(&Owner::default(), &query).map_err(told)?;
+    Ok(answer.hits.into_iter().map(|hit| Shown { seq: hit.seq, text: hit.snippet.text }).collect())
+}
+
+/// Whether the first passages answer a question.
+fn is_answered(answer: &Answer, passages: &[Shown], depth: usize, texts: &[String]) -> bool {
+    let mut left = MEAN_WORDS * depth;
+    let mut read = String::new();
+    let mut shown = HashSet::new();
+    for passage in passages.iter().take(depth) {
+        let words: Vec<&str> = passage.text.split_whitespace().take(PASSAGE_WORDS.min(left)).collect();
+        if words.is_empty() {
+            break;
+        }
+        left -= words.len();
+        shown.insert(passage.seq);
+        read.push_str(&words.join(" "));
+        read.push('\n');
+    }
+    let read = fold(&read);
+    match answer {
+        Answer::Keys(keys) => keys.iter().all(|group| group.iter().any(|key| read.contains(&fold(key)))),
+        Answer::Messages(evidence) => evidence.iter().any(|seq| {
+            let beginning = texts.get(*seq as usize).map(|text| first_words(text)).unwrap_or_default();
+            shown.contains(seq) || (!beginning.is_empty() && read.contains(&beginning))
+        }),
+    }
+}
+
+/// The first six words of a text: enough to know that a passage shows it.
+fn first_words(text: &str) -> String {
+    fold(&text.split_whitespace().take(6).collect::<Vec<_>>().join(" "))
+}
+
+fn fold(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+#[cfg(test)]
+#[path = "recall_tests.rs"]
+mod tests;

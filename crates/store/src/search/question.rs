@@ -1,0 +1,152 @@
+//! A question whose words need not all be found: its words without function words, each with its stem.
+//!
+//! What a question asks of an index, and which words of a text are words of the question. Not for: phrases, prefixes and
+//! substrings, which `query` reads, and the order of passages, which `passages` decides.
+
+use crate::search::fingerprint::{FingerprintKind, fingerprint};
+use crate::search::language::Language;
+use crate::search::terms::{TextTerm, each_term};
+
+/// Of a longer question so many words count. The longest are taken: they are the rarest.
+const MAX_QUESTION_WORDS: usize = 32;
+/// So many of them are looked up in an index; the others only decide between what was found. Each costs a read of every
+/// segment.
+const MAX_LOOKED_UP_WORDS: usize = 10;
+/// Of a longer question so many bytes are read: some thousand words.
+const MAX_QUESTION_BYTES: usize = 16 * 1024;
+/// Words whose forms share so many letters are looked up by these; the index knows beginnings of this length.
+const SHARED_LETTERS: usize = 6;
+/// Of other words so many forms are looked up.
+const MAX_FORMS: usize = 5;
+/// Endings that make forms of a word, the commonest first. Which of them are forms is decided by the stemmer.
+const ENDINGS: [&str; 12] = ["", "s", "ed", "ing", "es", "d", "er", "e", "en", "y", "ies", "ied"];
+
+/// A question that was read.
+pub(crate) struct Question {
+    words: Vec<QuestionWord>,
+    language: Language,
+    /// First bytes of its words: most words of a text begin with another.
+    first_bytes: [bool; 256],
+}
+
+/// One word of it.
+struct QuestionWord {
+    /// As terms are compared.
+    term: String,
+    /// `None` where only the very term counts: identifiers, numbers, pairs of characters of a script without spaces.
+    stem: Option<String>,
+}
+
+impl Question {
+    /// Reads a question. Function words count only where there are no others.
+    pub(crate) fn new(text: &str) -> Self {
+        let text = text.get(..text.floor_char_boundary(MAX_QUESTION_BYTES)).unwrap_or_default();
+        let mut plain: Vec<String> = Vec::new();
+        let mut exact: Vec<String> = Vec::new();
+        each_term(text, |term| match term {
+            TextTerm::Atom { term, .. } => plain.push(term.to_owned()),
+            TextTerm::Word(term) | TextTerm::Compound(term) => exact.push(term.to_owned()),
+            TextTerm::Glyphs(pair) if pair.chars().nth(1).is_some() => exact.push(pair.to_owned()),
+            TextTerm::Glyphs(_) | TextTerm::Glyph(_) => {}
+        });
+        let language = Language::of_words(plain.iter().map(String::as_str));
+        let has_others = !exact.is_empty() || plain.iter().any(|word| !language.is_function_word(word));
+        if has_others {
+            plain.retain(|word| !language.is_function_word(word));
+        }
+        let mut words: Vec<QuestionWord> = Vec::new();
+        for term in plain {
+            let stem = language.stem(&term);
+            let is_new = words.iter().all(|word| match (&word.stem, &stem) {
+                (Some(known), Some(stem)) => known != stem,
+                _ => word.term != term,
+            });
+            if is_new {
+                words.push(QuestionWord { term, stem });
+            }
+        }
+        for term in exact {
+            if words.iter().all(|word| word.term != term) {
+                words.push(QuestionWord { term, stem: None });
+            }
+        }
+        if words.len() > MAX_QUESTION_WORDS {
+            words.sort_by_key(|word| std::cmp::Reverse(word.term.len()));
+            words.truncate(MAX_QUESTION_WORDS);
+        }
+        let mut first_bytes = [false; 256];
+        for byte in words.iter().filter_map(|word| word.term.bytes().next()) {
+            if let Some(is_first) = first_bytes.get_mut(usize::from(byte)) {
+                *is_first = true;
+            }
+        }
+        Self { words, language, first_bytes }
+    }
+
+    /// How many words it has.
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there is nothing to look for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The word of the question that a term of a text is a form of. `is_whole` for identifiers and compounds, and for
+    /// pairs of characters of a script without spaces.
+    pub(crate) fn word_of(&self, term: &str, is_whole: bool) -> Option<usize> {
+        let first = term.bytes().next()?;
+        if !*self.first_bytes.get(usize::from(first))? {
+            return None;
+        }
+        let mut stem: Option<Option<String>> = None;
+        self.words.iter().position(|word| {
+            if word.term == term {
+                return true;
+            }
+            let Some(wanted) = word.stem.as_ref().filter(|_| !is_whole) else { return false };
+            // Stems keep the first letters of a word.
+            let shared = wanted.bytes().zip(term.bytes()).take_while(|(a, b)| a == b).count();
+            shared >= wanted.len().min(3)
+                && stem.get_or_insert_with(|| self.language.stem(term)).as_ref() == Some(wanted)
+        })
+    }
+
+    /// By which fingerprints its words are looked up, with the number of each word. A text that holds a form of a word
+    /// has one of them, but for rare forms of short words.
+    pub(crate) fn look_ups(&self) -> Vec<(usize, Vec<u32>)> {
+        let mut words: Vec<(usize, &QuestionWord)> = self.words.iter().enumerate().collect();
+        if words.len() > MAX_LOOKED_UP_WORDS {
+            words.sort_by_key(|(_, word)| std::cmp::Reverse(word.term.len()));
+            words.truncate(MAX_LOOKED_UP_WORDS);
+        }
+        words.into_iter().map(|(number, word)| (number, self.fingerprints_of(word))).collect()
+    }
+
+    fn fingerprints_of(&self, word: &QuestionWord) -> Vec<u32> {
+        let whole = |term: &str| fingerprint(FingerprintKind::Term, term.as_bytes());
+        let Some(stem) = &word.stem else { return vec![whole(&word.term)] };
+        let same = word.term.chars().zip(stem.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c);
+        let shared: String = same.take(SHARED_LETTERS).collect();
+        if shared.chars().count() == SHARED_LETTERS {
+            return vec![fingerprint(FingerprintKind::Beginning, shared.as_bytes())];
+        }
+        let mut forms = vec![word.term.clone()];
+        let roots = [word.term.as_str(), stem.as_str(), shared.as_str()];
+        for (ending, root) in ENDINGS.iter().flat_map(|ending| roots.map(|root| (ending, root))) {
+            let form = format!("{root}{ending}");
+            if forms.len() < MAX_FORMS
+                && !forms.contains(&form)
+                && self.language.stem(&form).as_ref() == Some(stem)
+            {
+                forms.push(form);
+            }
+        }
+        forms.iter().map(|form| whole(form)).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

@@ -1,0 +1,508 @@
+//! Passages for a question of which not every word has to be found.
+//!
+//! A small conversation or record is read as a whole. Of a large one the index says which blocks of rows hold which words, and
+//! the blocks whose words tell most are read. The windows of these texts are weighed, short messages are completed with those
+//! beside them, and the best passages are shown.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use rusqlite::params;
+use throughline_transcript::Role;
+
+use crate::artifacts::artifact::ArtifactId;
+use crate::ids::Millis;
+use crate::search::fingerprint::BlockSet;
+use crate::search::passages::{
+    Commonness, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows, word_set,
+};
+use crate::search::question::Question;
+use crate::search::rank::{HitSource, RankedHit};
+use crate::search::request::{ArtifactLocation, Hit, MatchedWords};
+use crate::search::snippet::one_line;
+use crate::search::windows::{PASSAGE_WORDS, count_words, first_words, last_words};
+
+use super::super::error::TxResult;
+use super::super::fingerprint_index::{IndexLookup, IndexSegment};
+use super::super::indexing::PieceText;
+use super::super::rows::int;
+use super::candidates::{SearchRow, newest_reference, row_columns};
+use super::hits::{HitBuilder, HitLocation, RunsOf};
+use super::proposals::{MESSAGE_ROWS, PIECE_ROWS, SMALL_CONVERSATION, messages_of, segments};
+
+/// Texts of messages that are read of a large record.
+const MAX_MESSAGES_READ: usize = 320;
+/// Rows whose filters are checked to find these.
+const MAX_MESSAGES_SEEN: usize = 8_000;
+/// Pieces of artifacts that are read, 64 KB each.
+const MAX_PIECES_READ: usize = 16;
+/// Pieces whose artifacts are checked to find these.
+const MAX_PIECES_SEEN: usize = 1_000;
+/// Windows that are completed with the messages beside them, at least: a few times what is shown, for some of them overlap.
+const MIN_COMPLETED: usize = 60;
+/// A word in more than this share of the blocks proposes none: it tells little, and would propose most of the record.
+const COMMON_SHARE: f64 = 0.25;
+/// Messages beside a short one that are read to complete it.
+const MAX_BESIDE: u64 = 8;
+
+/// A search for passages.
+pub(super) struct RankedSearch<'q, 'a, 's> {
+    builder: HitBuilder<'a, 's>,
+    question: &'q Question,
+    /// Rows that are among the hits already.
+    shown: &'q HashSet<i64>,
+    texts: Vec<RankedText>,
+    newest_ms: Millis,
+}
+
+/// A text that holds words of the question.
+struct RankedText {
+    row: i64,
+    session: i64,
+    message: u64,
+    seq: u64,
+    source: HitSource,
+    tools: Vec<String>,
+    at_ms: Millis,
+    text: String,
+    windows: WindowTallies,
+    /// The artifact it is a piece of, and the line the piece begins on.
+    artifact: Option<(ArtifactId, u64)>,
+}
+
+/// Where a passage begins: which text, which of its windows.
+type WindowPlace = (usize, usize);
+
+/// A passage with what it shows.
+struct BuiltPassage {
+    at: usize,
+    text: String,
+    tally: Tally,
+    cut_before: bool,
+    cut_after: bool,
+}
+
+impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
+    pub(super) fn new(builder: HitBuilder<'a, 's>, question: &'q Question, shown: &'q HashSet<i64>) -> Self {
+        Self { builder, question, shown, texts: Vec::new(), newest_ms: 0 }
+    }
+
+    /// The best passages, at most so many.
+    pub(super) fn hits(mut self, limit: usize) -> TxResult<Vec<Hit>> {
+        if self.question.is_empty() || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let from_index = match self.is_small()? {
+            true => {
+                self.read_everything()?;
+                None
+            }
+            false => Some(self.read_proposed()?),
+        };
+        self.read_pieces()?;
+        let commonness = self.commonness(from_index);
+        let weights = commonness.weights();
+        let of = self.question.len();
+        let mut windows: Vec<(f64, WindowPlace)> = Vec::new();
+        for (at, text) in self.texts.iter().enumerate().filter(|(_, text)| !self.shown.contains(&text.row)) {
+            for (window, (_, tally)) in text.windows.held.iter().enumerate() {
+                let score = commonness.score(&weights, tally)
+                    * boost(text.source, text.at_ms, self.newest_ms, tally.matched(), of);
+                windows.push((score, (at, window)));
+            }
+        }
+        windows.sort_by(|(a, place), (b, other)| b.total_cmp(a).then(other.cmp(place)));
+        windows.truncate(MIN_COMPLETED.max(limit.saturating_mul(3)));
+        let mut candidates = Vec::with_capacity(windows.len());
+        for (_, (at, window)) in windows {
+            candidates.extend(self.candidate(at, window, &commonness, &weights)?);
+        }
+        let mut hits = Vec::new();
+        for chosen in choose(candidates, limit) {
+            hits.extend(self.hit(chosen.place, chosen.score)?);
+        }
+        Ok(hits)
+    }
+
+    /// Whether everything that may be seen is read rather than looked up.
+    fn is_small(&self) -> TxResult<bool> {
+        let messages = match self.builder.scope.chains() {
+            Some(chains) => messages_of(self.builder.conn, &chains)?,
+            None => {
+                let rows: (Option<i64>, Option<i64>) = self
+                    .builder
+                    .conn
+                    .prepare_cached(MESSAGE_ROWS)?
+                    .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                rows.1.unwrap_or_default() - rows.0.unwrap_or_default()
+            }
+        };
+        Ok(messages <= SMALL_CONVERSATION)
+    }
+
+    fn read_everything(&mut self) -> TxResult<()> {
+        let conn = self.builder.conn;
+        match self.builder.scope.chains() {
+            Some(chains) => {
+                let mut statement = conn.prepare_cached(concat!(
+                    "SELECT ",
+                    row_columns!(),
+                    " FROM sessions s CROSS JOIN messages m ON m.session = s.ordinal WHERE s.chain = ?1"
+                ))?;
+                for chain in chains {
+                    let mut rows = statement.query([chain])?;
+                    while let Some(row) = rows.next()? {
+                        self.read_message(row)?;
+                    }
+                }
+            }
+            None => {
+                let mut statement =
+                    conn.prepare_cached(concat!("SELECT ", row_columns!(), " FROM messages m"))?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    self.read_message(row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a message, if it may be seen. Tells whether it was read.
+    fn read_message(&mut self, row: &rusqlite::Row<'_>) -> TxResult<bool> {
+        // Damage is for others to report; what cannot be read cannot be found.
+        let Some(row) = SearchRow::new(row) else { return Ok(false) };
+        if !self.builder.scope.admits(&row)? {
+            return Ok(false);
+        }
+        let Some(text) = row.text() else { return Ok(false) };
+        let windows = tally_windows(self.question, &text);
+        self.newest_ms = self.newest_ms.max(row.at_ms);
+        self.texts.push(RankedText {
+            row: row.id,
+            session: row.session,
+            message: u64::try_from(row.id).unwrap_or_default(),
+            seq: row.seq,
+            source: row.speaker(),
+            tools: if windows.held.is_empty() { Vec::new() } else { row.tools()? },
+            at_ms: row.at_ms,
+            text: if windows.held.is_empty() { String::new() } else { text },
+            windows,
+            artifact: None,
+        });
+        Ok(true)
+    }
+
+    /// Reads the messages of the blocks whose words tell most; gives how common the words are in all blocks.
+    fn read_proposed(&mut self) -> TxResult<Commonness> {
+        let conn = self.builder.conn;
+        let required = self.builder.scope.fingerprints()?;
+        let segments = segments(conn, MESSAGE_ROWS)?;
+        let (commonness, blocks) = self.weigh_blocks(segments, &required)?;
+        let mut statement = conn.prepare_cached(concat!(
+            "SELECT ",
+            row_columns!(),
+            " FROM messages m WHERE m.id >= ?1 AND m.id < ?2"
+        ))?;
+        let (mut seen, mut read) = (0, 0);
+        for rows in blocks {
+            let mut rows = statement.query(params![rows.start, rows.end])?;
+            while let Some(row) = rows.next()? {
+                seen += 1;
+                read += usize::from(self.read_message(row)?);
+            }
+            if seen >= MAX_MESSAGES_SEEN || read >= MAX_MESSAGES_READ {
+                break;
+            }
+        }
+        Ok(commonness)
+    }
+
+    /// Blocks that hold words of the question, those first whose words tell most; of two that tell the same the newer.
+    fn weigh_blocks(
+        &self,
+        segments: Vec<IndexSegment>,
+        required: &[Vec<u32>],
+    ) -> TxResult<(Commonness, Vec<Range<i64>>)> {
+        let look_ups = self.question.look_ups();
+        let fingerprints: Vec<Vec<u32>> = look_ups.iter().map(|(_, forms)| forms.clone()).collect();
+        let mut lookup = IndexLookup::new(self.builder.conn)?;
+        let mut commonness = Commonness { holding: vec![0.0; self.question.len()], ..Commonness::default() };
+        let mut found: Vec<(IndexSegment, Vec<BlockSet>)> = Vec::with_capacity(segments.len());
+        for segment in segments {
+            let mut holders = lookup.by_word(segment, &fingerprints)?;
+            if !required.is_empty() {
+                let admitted = lookup.of(segment, required)?;
+                commonness.runs += admitted.len() as f64;
+                holders.iter_mut().for_each(|holders| holders.keep(&admitted));
+            } else {
+                commonness.runs += segment.blocks() as f64;
+            }
+            for ((word, _), holders) in look_ups.iter().zip(&holders) {
+                if let Some(holding) = commonness.holding.get_mut(*word) {
+                    *holding += holders.len() as f64;
+                }
+            }
+            found.push((segment, holders));
+        }
+        let weights = commonness.weights();
+        let is_common = |word: usize| {
+            commonness.holding.get(word).is_some_and(|holding| *holding > commonness.runs * COMMON_SHARE)
+        };
+        let all_common = look_ups.iter().all(|(word, _)| is_common(*word));
+        let mut blocks: Vec<(f64, i64, i64)> = Vec::new();
+        for (segment, holders) in &found {
+            let mut scores = vec![0.0_f64; segment.blocks()];
+            let mut any = BlockSet::none();
+            for ((word, _), holders) in look_ups.iter().zip(holders) {
+                let weight = weights.get(*word).copied().unwrap_or_default();
+                if all_common || !is_common(*word) {
+                    any.join(holders);
+                }
+                for block in holders.descending() {
+                    if let Some(score) = scores.get_mut(block) {
+                        *score += weight;
+                    }
+                }
+            }
+            for block in any.descending() {
+                let rows = segment.rows_of(block);
+                blocks.push((scores.get(block).copied().unwrap_or_default(), rows.start, rows.end));
+            }
+        }
+        let better = |a: &(f64, i64, i64), b: &(f64, i64, i64)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
+        if blocks.len() > MAX_MESSAGES_SEEN {
+            blocks.select_nth_unstable_by(MAX_MESSAGES_SEEN, better);
+            blocks.truncate(MAX_MESSAGES_SEEN);
+        }
+        blocks.sort_unstable_by(better);
+        Ok((commonness, blocks.into_iter().map(|(_, start, end)| start..end).collect()))
+    }
+
+    /// Reads pieces of artifacts that hold words of the question.
+    fn read_pieces(&mut self) -> TxResult<()> {
+        let conn = self.builder.conn;
+        let segments = segments(conn, PIECE_ROWS)?;
+        if segments.is_empty() {
+            return Ok(());
+        }
+        let (_, blocks) = self.weigh_blocks(segments, &[])?;
+        let mut statement = conn.prepare_cached(
+            "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes, p.first_line
+             FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.row >= ?1 AND p.row < ?2",
+        )?;
+        let mut read = 0;
+        for rows in blocks.into_iter().take(MAX_PIECES_SEEN) {
+            if read >= MAX_PIECES_READ {
+                break;
+            }
+            let mut rows = statement.query(params![rows.start, rows.end])?;
+            while let Some(row) = rows.next()? {
+                let Some(reference) = newest_reference(conn, row.get(1)?, self.builder.scope)? else {
+                    continue;
+                };
+                let piece = PieceText::from_row(row, 2)?;
+                read += 1;
+                // A file that is missing or damaged is for others to report.
+                let Ok(text) = piece.read(self.builder.artifacts) else { continue };
+                self.newest_ms = self.newest_ms.max(reference.at_ms);
+                self.texts.push(RankedText {
+                    row: row.get(0)?,
+                    session: reference.session,
+                    message: reference.message,
+                    seq: reference.seq,
+                    source: HitSource { role: reference.role, machine_written: false, in_artifact: true },
+                    tools: reference.tools,
+                    at_ms: reference.at_ms,
+                    windows: tally_windows(self.question, &text),
+                    text,
+                    artifact: Some((piece.artifact, row.get(5)?)),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// How common the words are: in the windows that were read, or as the index says.
+    fn commonness(&self, from_index: Option<Commonness>) -> Commonness {
+        let windows: usize = self.texts.iter().map(|text| text.windows.windows).sum();
+        let length: u64 = self.texts.iter().map(|text| text.windows.length).sum();
+        let mean_length = length as f64 / windows.max(1) as f64;
+        if let Some(from_index) = from_index {
+            return Commonness { mean_length, ..from_index };
+        }
+        let mut holding = vec![0.0; self.question.len()];
+        for (_, tally) in self.texts.iter().flat_map(|text| &text.windows.held) {
+            for (holding, count) in holding.iter_mut().zip(&tally.counts) {
+                *holding += f64::from(u8::from(*count > 0));
+            }
+        }
+        Commonness { runs: windows as f64, holding, mean_length }
+    }
+
+    /// A window with the messages beside it where it is short, weighed again.
+    fn candidate(
+        &mut self,
+        at: usize,
+        window: usize,
+        commonness: &Commonness,
+        weights: &[f64],
+    ) -> TxResult<Option<PassageCandidate<BuiltPassage>>> {
+        let Some(own) = self.texts.get(at) else { return Ok(None) };
+        let Some((range, _)) = own.windows.held.get(window) else { return Ok(None) };
+        let (range, row) = (range.clone(), own.row);
+        let own_text = own.text.get(range.clone()).unwrap_or_default().to_owned();
+        let role = own.source.role;
+        let (mut cut_before, mut cut_after) = (range.start > 0, range.end < own.text.trim_end().len());
+        // Every message but the first is introduced by who speaks: one word each.
+        let mut room = PASSAGE_WORDS.saturating_sub(count_words(&own_text, PASSAGE_WORDS) + 1);
+        let may_complete = own.artifact.is_none() && room > 1 && self.builder.scope.query.has_no_filters();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        if may_complete {
+            let (session, seq) = (own.session, own.seq);
+            if !cut_after {
+                after = self.beside(session, seq, Side::After, &mut room)?;
+                cut_after = after.last().is_some_and(|part| part.is_cut);
+            }
+            if !cut_before {
+                before = self.beside(session, seq, Side::Before, &mut room)?;
+                before.reverse();
+                cut_before = before.first().is_some_and(|part| part.is_cut);
+            }
+        }
+        let mut passage = BuiltPassage {
+            at,
+            text: String::new(),
+            tally: Tally { counts: vec![0; self.question.len()], ..Tally::default() },
+            cut_before,
+            cut_after,
+        };
+        let has_more = !(before.is_empty() && after.is_empty());
+        let own_part = TextPart { row, role, range, text: own_text, is_cut: false };
+        let mut spans = Vec::new();
+        for part in before.into_iter().chain([own_part]).chain(after) {
+            if has_more {
+                let gap = if passage.text.is_empty() { "" } else { "\n" };
+                passage.text.push_str(&format!("{gap}[{}] ", part.role.name()));
+            }
+            let shift = passage.text.len();
+            passage.text.push_str(&part.text);
+            passage.tally.join(&tally(self.question, &part.text), shift);
+            spans.push((part.row, part.range));
+        }
+        let Some(own) = self.texts.get(at) else { return Ok(None) };
+        let (matched, of) = (passage.tally.matched(), self.question.len());
+        let score = commonness.score(weights, &passage.tally)
+            * boost(own.source, own.at_ms, self.newest_ms, matched, of);
+        Ok(Some(PassageCandidate {
+            score,
+            holds_all: of > 1 && matched == of,
+            spans,
+            words: word_set(&passage.text),
+            place: passage,
+        }))
+    }
+
+    /// Messages right before or after one, as far as there is room, the nearest first.
+    fn beside(&mut self, session: i64, seq: u64, side: Side, room: &mut usize) -> TxResult<Vec<TextPart>> {
+        let Some(chain) = self.builder.scope.session(session)?.map(|session| session.chain) else {
+            return Ok(Vec::new());
+        };
+        let conversation = self.builder.conversation(chain, RunsOf::Passages)?;
+        let (first, end) = match side {
+            Side::Before => (seq.saturating_sub(MAX_BESIDE), seq),
+            Side::After => (seq.saturating_add(1), seq.saturating_add(1 + MAX_BESIDE)),
+        };
+        let mut statement = self.builder.conn.prepare_cached(match side {
+            Side::Before => concat!(
+                "SELECT ",
+                row_columns!(),
+                " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq DESC"
+            ),
+            Side::After => concat!(
+                "SELECT ",
+                row_columns!(),
+                " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq"
+            ),
+        })?;
+        let mut runs: Vec<(i64, u64, u64)> = conversation
+            .runs
+            .iter()
+            .map(|run| (run.session, run.first_seq.max(first), run.end_seq.min(end)))
+            .filter(|(_, first, end)| first < end)
+            .collect();
+        runs.sort_by_key(|(_, first, _)| *first);
+        if side == Side::Before {
+            runs.reverse();
+        }
+        let mut parts = Vec::new();
+        for (session, first, end) in runs {
+            let mut rows = statement.query([session, int(first), int(end)])?;
+            while let Some(row) = rows.next()? {
+                let Some(row) = SearchRow::new(row) else { continue };
+                if *room <= 1 || !self.builder.scope.admits(&row)? {
+                    return Ok(parts);
+                }
+                let Some(text) = row.text() else { continue };
+                let range = match side {
+                    Side::Before => last_words(&text, *room - 1),
+                    Side::After => first_words(&text, *room - 1),
+                };
+                if range.is_empty() {
+                    continue;
+                }
+                let shown = text.get(range.clone()).unwrap_or_default().to_owned();
+                *room = room.saturating_sub(count_words(&shown, PASSAGE_WORDS) + 1);
+                let is_cut = shown.len() < text.trim().len();
+                parts.push(TextPart { row: row.id, role: row.role, range, text: shown, is_cut });
+                if is_cut {
+                    return Ok(parts);
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    fn hit(&mut self, passage: BuiltPassage, score: f64) -> TxResult<Option<Hit>> {
+        let Some(text) = self.texts.get(passage.at) else { return Ok(None) };
+        let place = HitLocation {
+            session: text.session,
+            message: text.message,
+            seq: text.seq,
+            role: text.source.role.name(),
+            tools: text.tools.clone(),
+            at_ms: text.at_ms,
+        };
+        let artifact = text.artifact.as_ref().map(|(id, first_line)| {
+            let start = text.text.find(&passage.text).unwrap_or_default();
+            let before = text.text.get(..start).unwrap_or_default();
+            let line = first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
+            ArtifactLocation { id: id.clone(), line }
+        });
+        let ranked = RankedHit { key: text.row, score, repeats: 0 };
+        let mut marks = passage.tally.marks.clone();
+        marks.sort_unstable();
+        let mut snippet = one_line(&passage.text, 0, passage.text.len(), &marks);
+        (snippet.cut_before, snippet.cut_after) = (passage.cut_before, passage.cut_after);
+        let matched = MatchedWords { words: passage.tally.matched(), of: self.question.len() };
+        let hit = self.builder.hit(place, &ranked, snippet)?;
+        Ok(hit.map(|hit| Hit { matched: Some(matched), artifact, ..hit }))
+    }
+}
+
+/// Which side of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
+}
+
+/// A part of a passage.
+struct TextPart {
+    row: i64,
+    role: Role,
+    range: Range<usize>,
+    text: String,
+    /// Whether there is more of the message on the far side.
+    is_cut: bool,
+}

@@ -89,6 +89,7 @@ pub(crate) fn run(folder: &Path, messages: usize) -> Result<String, String> {
     opening(&path, &mut table)?;
     let store = SqliteStore::open(&path, START_MS).map_err(told)?;
     words(&store, &author, &mut table)?;
+    questions(&store, &author, &mut table)?;
     substrings(&store, &author, &mut table)?;
     continuations(&store, &mut table)?;
     Ok(format!("The record with {messages} messages\n\n{}", table.print()))
@@ -258,6 +259,28 @@ fn words(store: &SqliteStore, author: &Author, table: &mut Table) -> Result<(), 
     }
     let (p50, p95) = percentiles(&mut all);
     table.at_most("search by words, p50 over all", p50, 10.0, "ms");
+    table.note("  p95 over all", format!("{p95:.1} ms"));
+    Ok(())
+}
+
+/// Whole questions, of which hardly any message holds every word.
+fn questions(store: &SqliteStore, author: &Author, table: &mut Table) -> Result<(), String> {
+    let mut rng = Rng::new(7);
+    let mut question = |words: usize, from: usize, to: usize| {
+        let words: Vec<&str> = (0..words).map(|_| author.word(rng.between(from, to))).collect();
+        (format!("why did the {} not work?", words.join(" ")), None)
+    };
+    let usual = (0..QUESTIONS).map(|_| question(5, 60, 3_000)).collect();
+    let common = (0..QUESTIONS).map(|_| question(5, 20, 300)).collect();
+    let long = (0..QUESTIONS).map(|_| question(12, 60, 20_000)).collect();
+    let mut all = Vec::new();
+    for (what, questions) in
+        [("of five words", usual), ("of five common words", common), ("of twelve words", long)]
+    {
+        all.extend(ask(store, what, SearchMode::Words, questions, table)?);
+    }
+    let (p50, p95) = percentiles(&mut all);
+    table.at_most("whole questions, p50 over all", p50, 60.0, "ms");
     table.note("  p95 over all", format!("{p95:.1} ms"));
     Ok(())
 }

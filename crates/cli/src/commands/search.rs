@@ -24,9 +24,11 @@ Examples:
   throughline search 待機リスト --role user
   throughline search 'a_very_odd?!substring' --substring --json
 
-Words may stand in any order; words in double quotes stand together. When no
-message holds the words, the whole question is looked for as a substring. Any
-question is safe: there are no operators.")]
+Messages with all words come first, in any order; words in double quotes stand
+together. Then come passages with some of the words or other forms of them, best
+first. When no message holds the words, they are also looked for as a substring.
+--all-words shows only exact matches. Any question is safe: there are no
+operators.")]
 pub(crate) struct SearchArgs {
     /// What to look for
     #[arg(value_name = "QUERY", allow_hyphen_values = true)]
@@ -40,6 +42,12 @@ pub(crate) struct SearchArgs {
     /// Only messages that call this tool or hold its results
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
+    /// Only conversations of this project: its folder, or the last parts of its path
+    #[arg(long, value_name = "FOLDER")]
+    project: Option<String>,
+    /// Only messages that name this file
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
     /// Only what was said since then: 7d, 12h, today, 2026-11-15
     #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     since: Option<TimeArg>,
@@ -52,6 +60,9 @@ pub(crate) struct SearchArgs {
     /// Show so many messages before and after each hit
     #[arg(long, short = 'C', value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=20))]
     context: u16,
+    /// Only messages that hold all words as they are
+    #[arg(long, conflicts_with = "substring")]
+    all_words: bool,
     /// Look for the question as it stands, anywhere in a text
     #[arg(long)]
     substring: bool,
@@ -95,10 +106,16 @@ pub(crate) fn run(args: &SearchArgs, app: &App) -> Result<(), CliError> {
     };
     let query = SearchQuery {
         text: args.query.clone(),
-        mode: if args.substring { SearchMode::Substring } else { SearchMode::Words },
+        mode: match (args.substring, args.all_words) {
+            (true, _) => SearchMode::Substring,
+            (false, true) => SearchMode::AllWords,
+            (false, false) => SearchMode::Words,
+        },
         session,
         role: args.role.map(Role::from),
         tool: args.tool.clone(),
+        project: args.project.clone(),
+        file: args.file.clone(),
         since_ms: args.since.map(|moment| moment.start(&now)),
         until_ms: args.until.map(|moment| moment.end(&now)),
         limit: usize::from(args.limit),
@@ -117,6 +134,7 @@ pub(crate) fn run(args: &SearchArgs, app: &App) -> Result<(), CliError> {
     app.print(&view::render(&answer, &now, app.width))?;
     if record.is_some() {
         view::notes(&answer, usize::from(args.limit)).iter().for_each(|note| app.note(note));
+        view::how_to_open(&answer).iter().for_each(|note| app.note(note));
     }
     Ok(())
 }

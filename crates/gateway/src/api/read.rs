@@ -154,7 +154,11 @@ pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<R
             ApiError::invalid("`role` is one of user, assistant, tool, system and developer")
         })?),
     };
-    let mode = if query.switch("substring")? { SearchMode::Substring } else { SearchMode::Words };
+    let mode = match (query.switch("substring")?, query.switch("all_words")?) {
+        (true, _) => SearchMode::Substring,
+        (false, true) => SearchMode::AllWords,
+        (false, false) => SearchMode::Words,
+    };
     let session = query.text("session").map(str::to_owned);
     let question = SearchQuery {
         text,
@@ -162,6 +166,8 @@ pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<R
         session: None,
         role,
         tool: query.text("tool").map(str::to_owned),
+        project: query.text("project").map(str::to_owned),
+        file: query.text("file").map(str::to_owned),
         since_ms: moment(query, "since_ms")?,
         until_ms: moment(query, "until_ms")?,
         limit: query.number("limit", 1, MOST_HITS)?.unwrap_or(USUAL_LISTED),

@@ -31,6 +31,10 @@ pub struct SearchQuery {
     pub role: Option<Role>,
     /// Only messages that call this tool or hold its results.
     pub tool: Option<String>,
+    /// Only conversations of this project: its folder, or the last parts of its path.
+    pub project: Option<String>,
+    /// Only messages that name this file, by its path or the last parts of it.
+    pub file: Option<String>,
     /// Only what was said at or after this time.
     pub since_ms: Option<Millis>,
     /// Only what was said before this time.
@@ -56,9 +60,28 @@ impl SearchQuery {
             })
     }
 
+    /// Whether a project passes the filter.
+    pub(crate) fn admits_project(&self, project: Option<&str>) -> bool {
+        self.project.as_deref().is_none_or(|wanted| {
+            let wanted = wanted.trim_end_matches('/');
+            project.is_some_and(|project| {
+                project == wanted || project.strip_suffix(wanted).is_some_and(|before| before.ends_with('/'))
+            })
+        })
+    }
+
+    /// Whether a text passes the filter of files.
+    pub(crate) fn admits_text(&self, text: &str) -> bool {
+        self.file.as_deref().is_none_or(|file| text.contains(file))
+    }
+
     /// Whether it is about messages of any kind and time.
     pub(crate) fn has_no_filters(&self) -> bool {
-        self.role.is_none() && self.tool.is_none() && self.since_ms.is_none() && self.until_ms.is_none()
+        self.role.is_none()
+            && self.tool.is_none()
+            && self.file.is_none()
+            && self.since_ms.is_none()
+            && self.until_ms.is_none()
     }
 
     /// How many hits to show.

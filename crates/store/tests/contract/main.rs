@@ -19,6 +19,7 @@ mod locks;
 mod messages;
 mod nodes;
 mod owners;
+mod questions;
 mod resolving;
 mod search;
 mod selecting;

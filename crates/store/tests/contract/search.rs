@@ -9,7 +9,7 @@ use throughline_transcript::{Role, decode_message_text};
 use crate::support::*;
 
 fn query(text: &str) -> SearchQuery {
-    SearchQuery { text: text.into(), ..SearchQuery::default() }
+    SearchQuery { text: text.into(), mode: SearchMode::AllWords, ..SearchQuery::default() }
 }
 
 fn substring(text: &str) -> SearchQuery {

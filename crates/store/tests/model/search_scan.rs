@@ -201,7 +201,7 @@ fn compare(indexed: &dyn Store, scanned: &MemoryStore, texts: &[String], seed: u
             let text = texts[author.rng.below(texts.len())].clone();
             let query = SearchQuery {
                 text: author.question(kind, &text),
-                mode: if kind == "a substring" { SearchMode::Substring } else { SearchMode::Words },
+                mode: if kind == "a substring" { SearchMode::Substring } else { SearchMode::AllWords },
                 limit: 10_000,
                 ..SearchQuery::default()
             };

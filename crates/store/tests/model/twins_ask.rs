@@ -109,7 +109,7 @@ fn searches(search: &Search<'_>, owner: &Owner, steps: usize) -> Vec<String> {
         ["quick brown", "\"brown fox\"", "conf*", "user", "needle", "kept text", "\u{4eac}", "e", "zzz"];
     let mut answers = Vec::new();
     for text in WORDS.iter().chain(&phrases) {
-        for mode in [SearchMode::Words, SearchMode::Substring] {
+        for mode in [SearchMode::AllWords, SearchMode::Substring] {
             let query = SearchQuery {
                 text: (*text).to_owned(),
                 mode,
@@ -120,7 +120,7 @@ fn searches(search: &Search<'_>, owner: &Owner, steps: usize) -> Vec<String> {
             answers.push(format!("{text} ({mode:?}): {}", told(search(owner, &query))));
         }
     }
-    let all = SearchQuery { text: "quick".into(), ..SearchQuery::default() };
+    let all = SearchQuery { text: "quick".into(), mode: SearchMode::AllWords, ..SearchQuery::default() };
     let narrowed = [
         SearchQuery { role: Some(Role::Assistant), ..all.clone() },
         SearchQuery { tool: Some("EDIT".into()), ..all.clone() },

@@ -43,6 +43,8 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
         notes.push("nothing was found".to_owned());
     } else if answer.as_substring {
         notes.push("no message contains these words; they were found as a substring".to_owned());
+    } else if answer.hits.iter().all(|hit| hit.matched.is_some_and(|matched| matched.words < matched.of)) {
+        notes.push("no message contains all of these words; passages with some of them are shown".to_owned());
     }
     if answer.hits.len() >= limit {
         notes.push(format!("only the best {limit} are shown; --limit N shows more"));
@@ -54,6 +56,12 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// How to read on, for the first hit.
+pub(crate) fn how_to_open(answer: &SearchAnswer) -> Option<String> {
+    let first = answer.hits.first()?;
+    Some(format!("throughline sessions show {} prints the conversation of the first hit", first.session))
 }
 
 /// Where a hit stands: session, message, who, when; the title with what is left of the line.
@@ -70,6 +78,9 @@ fn heading(hit: &Hit, now: &Now, width: usize) -> String {
         words.push(format!("said {} times", thousands(hit.repeats + 1)));
     }
     words.push(now.ago(hit.at_ms));
+    if let Some(matched) = hit.matched.filter(|matched| matched.words < matched.of) {
+        words.push(format!("{} of {} words", matched.words, matched.of));
+    }
     let place = format!("{}  {}", hit.session, words.join(", "));
     let room = width.saturating_sub(columns(&place) + 2);
     match hit.title.as_deref().filter(|_| room >= MIN_TITLE_COLUMNS) {

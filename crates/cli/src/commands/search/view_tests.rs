@@ -1,5 +1,7 @@
 //! Tests of how hits are shown.
 
+use throughline_store::MatchedWords;
+
 use super::*;
 use crate::record::test_samples::{id, ms, noon, plain, widest};
 
@@ -13,6 +15,7 @@ fn hit(text: &str, marks: Vec<(usize, usize)>) -> Hit {
         tools: vec!["Bash".to_owned()],
         at_ms: ms("2026-11-15T09:00:00Z"),
         score: 1.5,
+        matched: Some(MatchedWords { words: 2, of: 2 }),
         snippet: Snippet { text: text.to_owned(), marks, cut_before: true, cut_after: false },
         artifact: None,
         repeats: 0,
@@ -80,4 +83,19 @@ fn notes_say_how_the_answer_came_about() {
     answer.ranked_newest = Some(1000);
     insta::assert_snapshot!(notes(&answer, 2).join("\n"));
     assert_eq!(notes(&SearchAnswer::default(), 20), ["nothing was found"]);
+}
+
+#[test]
+fn hits_with_some_of_the_words_say_how_many() {
+    let some = Hit { matched: Some(MatchedWords { words: 3, of: 5 }), ..hit("the list", vec![(4, 8)]) };
+    let answer = SearchAnswer { hits: vec![some], ..SearchAnswer::default() };
+    assert!(plain(&render(&answer, &noon(), 120)).contains("3 of 5 words"));
+    assert_eq!(
+        notes(&answer, 20),
+        ["no message contains all of these words; passages with some of them are shown"]
+    );
+    assert_eq!(
+        how_to_open(&answer).as_deref(),
+        Some("throughline sessions show 20261115_090000_000001 prints the conversation of the first hit")
+    );
 }

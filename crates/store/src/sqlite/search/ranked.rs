@@ -176,6 +176,9 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             return Ok(false);
         }
         let Some(text) = row.text() else { return Ok(false) };
+        if !self.builder.scope.query.admits_text(&text) {
+            return Ok(true);
+        }
         let windows = tally_windows(self.question, &text);
         self.newest_ms = self.newest_ms.max(row.at_ms);
         self.texts.push(RankedText {
@@ -305,6 +308,9 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
                 read += 1;
                 // A file that is missing or damaged is for others to report.
                 let Ok(text) = piece.read(self.builder.artifacts) else { continue };
+                if !self.builder.scope.query.admits_text(&text) {
+                    continue;
+                }
                 self.newest_ms = self.newest_ms.max(reference.at_ms);
                 self.texts.push(RankedText {
                     row: row.get(0)?,

@@ -55,11 +55,23 @@ impl<'a> SearchScope<'a> {
 
     /// Whether a place in a session may be seen.
     pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> TxResult<bool> {
-        let Some(line) = &self.line else { return self.is_owners(ordinal) };
+        let Some(line) = &self.line else {
+            let passes = self.is_owners(ordinal)?;
+            return Ok(passes && self.admits_project(ordinal)?);
+        };
         let session = self.sessions.get(ordinal, self.conn, self.owner)?;
         Ok(session.is_some_and(|session| {
             line.iter().any(|stretch| stretch.end_in(session).is_some_and(|end| seq < end))
         }))
+    }
+
+    fn admits_project(&mut self, ordinal: i64) -> TxResult<bool> {
+        if self.query.project.is_none() {
+            return Ok(true);
+        }
+        let query = self.query;
+        let session = self.sessions.get(ordinal, self.conn, self.owner)?;
+        Ok(session.is_some_and(|session| query.admits_project(session.origin.project.as_deref())))
     }
 
     /// Whether a session is the owner's: all that is asked of most of them.

@@ -78,7 +78,9 @@ impl<'a> SearchState<'a> {
             return Ok(());
         }
         self.read += 1;
-        let fit = read_text(json, &mut self.text).and_then(|()| self.matcher.fit(&self.text));
+        let fit = read_text(json, &mut self.text)
+            .filter(|()| scope.query.admits_text(&self.text))
+            .and_then(|()| self.matcher.fit(&self.text));
         self.found.extend(fit.map(|fit| SearchCandidate {
             key: row.id,
             content: row.hash,
@@ -139,9 +141,8 @@ impl SearchState<'_> {
         let piece = PieceText::from_row(row, 2)?;
         self.pieces_read += 1;
         // A file that is missing or damaged is for others to report.
-        let Some(fit) = piece.read(artifacts).ok().and_then(|text| self.matcher.fit(&text)) else {
-            return Ok(());
-        };
+        let text = piece.read(artifacts).ok().filter(|text| scope.query.admits_text(text));
+        let Some(fit) = text.and_then(|text| self.matcher.fit(&text)) else { return Ok(()) };
         let name = piece.artifact.as_str();
         let mut content = [0; 32];
         content.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);

@@ -200,7 +200,7 @@ fn fill(store: &SqliteStore, examined: &Examined, number: usize, folder: &Path) 
                 SessionId::new(at_ms, next, throughline_store::IdLength::Local)
             };
             let mut report = throughline_store::ImportReport::default();
-            throughline_store::Importer::new(store, Owner::default(), &mut new_id)
+            throughline_store::Importer::new(store, Owner::default(), &mut new_id, |_| None)
                 .import_path(&path, &mut report, &mut |_| {})
                 .map_err(told)
         }

@@ -30,8 +30,9 @@ use super::candidates::{SearchRow, newest_reference, row_columns};
 use super::hits::{HitBuilder, HitLocation, RunsOf};
 use super::proposals::{MESSAGE_ROWS, PIECE_ROWS, SMALL_CONVERSATION, messages_of, segments};
 
-/// Texts of messages that are read of a large record.
-const MAX_MESSAGES_READ: usize = 320;
+/// Texts of messages that are read of a large record, and their bytes: as many as take a few milliseconds.
+const MAX_MESSAGES_READ: usize = 600;
+const MAX_BYTES_READ: usize = 2 << 20;
 /// Rows whose filters are checked to find these.
 const MAX_MESSAGES_SEEN: usize = 8_000;
 /// Pieces of artifacts that are read, 64 KB each.
@@ -168,17 +169,18 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         Ok(())
     }
 
-    /// Reads a message, if it may be seen. Tells whether it was read.
-    fn read_message(&mut self, row: &rusqlite::Row<'_>) -> TxResult<bool> {
+    /// Reads a message, if it may be seen; gives the bytes that were read.
+    fn read_message(&mut self, row: &rusqlite::Row<'_>) -> TxResult<Option<usize>> {
         // Damage is for others to report; what cannot be read cannot be found.
-        let Some(row) = SearchRow::new(row) else { return Ok(false) };
+        let Some(row) = SearchRow::new(row) else { return Ok(None) };
         if !self.builder.scope.admits(&row)? {
-            return Ok(false);
+            return Ok(None);
         }
-        let Some(text) = row.text() else { return Ok(false) };
+        let Some(text) = row.text() else { return Ok(None) };
         if !self.builder.scope.query.admits_text(&text) {
-            return Ok(true);
+            return Ok(Some(text.len()));
         }
+        let bytes = text.len();
         let windows = tally_windows(self.question, &text);
         self.newest_ms = self.newest_ms.max(row.at_ms);
         self.texts.push(RankedText {
@@ -193,7 +195,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             windows,
             artifact: None,
         });
-        Ok(true)
+        Ok(Some(bytes))
     }
 
     /// Reads the messages of the blocks whose words tell most; gives how common the words are in all blocks.
@@ -207,14 +209,17 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             row_columns!(),
             " FROM messages m WHERE m.id >= ?1 AND m.id < ?2"
         ))?;
-        let (mut seen, mut read) = (0, 0);
+        let (mut seen, mut read, mut bytes) = (0, 0, 0);
         for rows in blocks {
             let mut rows = statement.query(params![rows.start, rows.end])?;
             while let Some(row) = rows.next()? {
                 seen += 1;
-                read += usize::from(self.read_message(row)?);
+                if let Some(of_message) = self.read_message(row)? {
+                    read += 1;
+                    bytes += of_message;
+                }
             }
-            if seen >= MAX_MESSAGES_SEEN || read >= MAX_MESSAGES_READ {
+            if seen >= MAX_MESSAGES_SEEN || read >= MAX_MESSAGES_READ || bytes >= MAX_BYTES_READ {
                 break;
             }
         }

@@ -8,7 +8,7 @@
 //! For the gateway, the terminal agent and programs that need more than `Session` of the crate `throughline` gives.
 //!
 //! ```
-//! use throughline_engine::{ToolSchema, tools_json};
+//! use throughline_engine::ToolSchema;
 //! use throughline_transcript::WireFormat;
 //!
 //! let tool = ToolSchema {
@@ -17,7 +17,7 @@
 //!     parameters: serde_json::json!({ "type": "object" }),
 //! };
 //! assert_eq!(
-//!     tools_json(WireFormat::Anthropic, &[tool]),
+//!     ToolSchema::list_json(WireFormat::Anthropic, &[tool]),
 //!     r#"[{"name":"read_file","description":"Reads a file","input_schema":{"type":"object"}}]"#
 //! );
 //! ```

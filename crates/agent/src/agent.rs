@@ -4,7 +4,7 @@
 //! for, and keeps what they returned until the record has it. Parts: `turn` from a person's words to the last answer,
 //! `step` the tools of one answer, `results` what they returned on each wire.
 //!
-//! Not for: terminals, files of settings, or deciding when anything is folded.
+//! Not for: terminals, files of settings, or deciding when anything is compacted.
 
 mod memory_saving;
 mod step;
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{Approvals, Asking};
 use crate::approver::Approver;
 use crate::event::AgentEvents;
-use crate::in_order::InOrder;
+use crate::ordered_events::OrderedEvents;
 use crate::output_limit::OutputLimit;
 use crate::results::Finished;
 use crate::tool::ToolBox;
@@ -75,7 +75,7 @@ pub struct Agent {
     session: ManagedSession,
     setup: AgentSetup,
     /// Pieces of answers and what happens to the context, in the order in which they came.
-    in_order: Arc<InOrder>,
+    in_order: Arc<OrderedEvents>,
     approvals: Approvals,
     standing: Standing,
     envelope: Envelope,
@@ -107,7 +107,7 @@ impl Agent {
 
     async fn hold(
         setup: AgentSetup,
-        in_order: Arc<InOrder>,
+        in_order: Arc<OrderedEvents>,
         mut session: ManagedSession,
         prompt: &str,
     ) -> Result<Self, SessionError> {
@@ -302,9 +302,9 @@ impl Agent {
 }
 
 /// The setup with what is the agent's own.
-fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<InOrder>) {
-    let in_order = Arc::new(InOrder::new(Arc::clone(&setup.events)));
-    setup.session.events = Arc::<InOrder>::clone(&in_order);
+fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<OrderedEvents>) {
+    let in_order = Arc::new(OrderedEvents::new(Arc::clone(&setup.events)));
+    setup.session.events = Arc::<OrderedEvents>::clone(&in_order);
     setup.session.tool_output = ToolOutputPolicy {
         exempt: vec!["read_file".to_owned(), "recall".to_owned()],
         lookups: vec!["recall".to_owned()],

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::danger::Danger;
 use crate::difference::added_lines;
-use crate::place::FolderIdentity;
 use crate::tool::{Effect, Extent, Proposal};
 use crate::visible::{Layout, Strictness, has_hidden, visible};
+use crate::workspace::FolderIdentity;
 
 /// Whether people are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

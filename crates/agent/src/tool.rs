@@ -10,7 +10,7 @@ use throughline_engine::ToolSchema;
 use tokio_util::sync::CancellationToken;
 
 use crate::danger::Danger;
-use crate::place::FolderIdentity;
+use crate::workspace::FolderIdentity;
 
 /// Something a call would do to the world.
 #[derive(Clone, Debug, PartialEq, Eq)]

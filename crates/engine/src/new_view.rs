@@ -114,7 +114,7 @@ fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
     let own = |at: &usize| {
         matches!(view.items().get(*at).map(|item| &item.place), Some(RecordLocation::Message { .. }))
     };
-    // A client that makes room for itself leaves a summary in a person's name, which is folded like any other.
+    // A client that makes room for itself leaves a summary in a person's name, which is compacted like any other.
     let speaks = |message: &Message| message.is_human() && find_summary(message).is_none();
     let said = |at: &usize| own(at) && view.messages().get(*at).is_some_and(speaks);
     let Some(last) = (0..view.len()).rev().find(said) else { return Ok(()) };

@@ -157,7 +157,7 @@ impl LoadedView {
         })
     }
 
-    /// Everything the summary stands for: what it folds, and what the summaries stood for that it takes up.
+    /// Everything the summary stands for: what it compacts, and what the summaries stood for that it takes up.
     fn sources(&self, plan: &Plan) -> Vec<MessageRun> {
         let folded = plan
             .middle

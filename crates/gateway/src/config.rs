@@ -40,7 +40,7 @@ pub struct GatewayConfig {
     pub tool_output: ToolOutputPolicy,
     /// Bytes of a body, packed or not.
     pub body_bytes: usize,
-    /// Tools with which models look up what was folded away.
+    /// Tools with which models look up what was compacted.
     pub recall: RecallConfig,
     /// Paths of providers that holders of tokens may use under the operator's key, beside the managed ones.
     pub tenant_paths: TenantPaths,

@@ -3,7 +3,7 @@
 //!
 //! It compacts where the compressor would and keeps the same head and tail. Between them stand nodes: leaves over
 //! stretches of messages, condensed ones over leaves. It needs the record the conversation is kept in; one that nobody
-//! records has nothing to lead back to, and is folded as the compressor folds it.
+//! records has nothing to lead back to, and is compacted as the compressor compacts it.
 //!
 //! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
 
@@ -51,7 +51,7 @@ pub const LCM_ENGINE: &str = "lcm";
 const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
 /// Told with what the compressor made in its place.
 const NOT_RECORDED: &str = "this conversation is not in the record: it was folded into one summary";
-/// What is folded ahead of time leaves at least this share of a tail.
+/// What is compacted ahead of time leaves at least this share of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
 /// What the engine is made of.

@@ -9,7 +9,7 @@ pub struct LcmLimits {
     pub fan_in: usize,
     /// Room for all nodes of a view together; `None` for as much as a summary of the compressor may have.
     pub nodes_tokens: Option<u64>,
-    /// Share of that room for nodes of earlier compactions, in per cent; the rest is for what is folded now.
+    /// Share of that room for nodes of earlier compactions, in per cent; the rest is for what is compacted now.
     pub older_percent: u64,
     /// Share of that room that a condensed node may have, in per cent.
     pub condensed_percent: u64,

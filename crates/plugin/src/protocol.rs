@@ -25,7 +25,7 @@ pub(crate) mod method {
     pub(crate) const SHOULD_COMPRESS: &str = "should_compress";
     /// Whether a pending request does.
     pub(crate) const SHOULD_COMPRESS_PREFLIGHT: &str = "should_compress_preflight";
-    /// Whether there is anything to fold.
+    /// Whether there is anything to compact.
     pub(crate) const HAS_CONTENT: &str = "has_content_to_compress";
     /// Make a new view.
     pub(crate) const COMPRESS: &str = "compress";
@@ -182,7 +182,7 @@ pub struct InitializeResult {
 pub struct Capabilities {
     /// Looks at pending requests in its own way (`should_compress_preflight`).
     pub preflight: bool,
-    /// Knows whether there is anything to fold (`has_content_to_compress`).
+    /// Knows whether there is anything to compact (`has_content_to_compress`).
     pub has_content: bool,
     /// Prepares in the background (`prepare`).
     pub prepare: bool,

@@ -137,14 +137,6 @@ impl CacheMarks {
         (body, marks)
     }
 
-    /// The system prompt of a request whose wire keeps it among the messages, marked, as a list of blocks.
-    #[must_use]
-    pub fn system_blocks(&self, text: &str) -> String {
-        let mut json = String::with_capacity(text.len() + 64);
-        throughline_transcript::write_json_string(text, &mut json);
-        self.system(RawJson(&json), 0).json.into_owned()
-    }
-
     /// Whether a message is a system prompt that can carry a mark.
     fn leads(&self, first: &Message) -> bool {
         first.role().is_instructions() && self.spot(first).is_some()

@@ -152,14 +152,6 @@ impl WindowFacts {
     }
 }
 
-impl WindowSource {
-    /// Whether it was stated by someone who knows, so that it may be stored for the next time.
-    #[must_use]
-    pub fn may_be_stored(&self) -> bool {
-        matches!(self, Self::Refusal)
-    }
-}
-
 impl fmt::Display for WindowSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,9 +8,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::content::ContentProfile;
-use crate::model::TokenModel;
-
 /// Additions estimated below this are mostly overhead and rounding, and are not learnt from.
 const SMALLEST_ADDITION_TOKENS: u64 = 300;
 /// An addition of this size counts half as much as a huge one.
@@ -158,12 +155,6 @@ impl Calibrator {
     #[must_use]
     pub fn correct(&self, estimated: u64) -> u64 {
         if estimated == 0 { 0 } else { ((estimated as f64 * self.factor()).round() as u64).max(1) }
-    }
-
-    /// The next whole prompt: what was measured last, and what has been added since.
-    #[must_use]
-    pub fn predict_next_prompt(&self, last_measured: u64, added: &ContentProfile, model: &TokenModel) -> u64 {
-        last_measured.saturating_add(self.correct(model.estimate_content(added)))
     }
 }
 

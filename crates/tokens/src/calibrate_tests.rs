@@ -1,7 +1,6 @@
 //! What a calibrator learns, forgets and refuses to learn.
 
 use super::*;
-use crate::model::Family;
 
 /// Deterministic scatter between -1 and 1.
 fn scatter(step: u64) -> f64 {
@@ -103,25 +102,6 @@ fn prompts_in_a_row_are_held_against_each_other() {
     calibrator.forget_prompt();
     assert_eq!(calibrator.observe_prompt(1_000, 30_000), Observed::NotAnAddition);
     assert_eq!(calibrator.samples(), 1);
-}
-
-#[test]
-fn predicts_the_next_prompt_from_the_last() {
-    let model = TokenModel::of(Family::Claude);
-    let mut calibrator = Calibrator::new();
-    for _ in 0..50 {
-        calibrator.observe(1_000, 1_200);
-    }
-    let added = ContentProfile {
-        text: crate::TextProfile::of(&"some words of an answer\n".repeat(200)),
-        messages: 2,
-        ..ContentProfile::default()
-    };
-    let estimated = model.estimate_content(&added);
-    let predicted = calibrator.predict_next_prompt(100_000, &added, &model);
-    assert_eq!(predicted, 100_000 + calibrator.correct(estimated));
-    let growth = (predicted - 100_000) as f64 / estimated as f64;
-    assert!((growth - 1.2).abs() < 0.02, "{growth}");
 }
 
 #[test]

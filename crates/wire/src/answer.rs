@@ -21,14 +21,6 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-impl ToolCall {
-    /// Whether the arguments can be read as JSON.
-    #[must_use]
-    pub fn has_json_arguments(&self) -> bool {
-        crate::json_value::is_json(&self.arguments)
-    }
-}
-
 /// What makes reasoning acceptable to the provider when it comes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Seal {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Agent, READ_SET_ASIDE, blocking};
 use crate::event::{AgentEvent, Answered, WordsSetAside};
-use crate::long_words::{short_name, shortened};
+use crate::long_message::{short_name, shortened};
 use crate::results;
 
 /// Answers of one turn; more is a loop that nobody watches.
@@ -95,7 +95,7 @@ impl Agent {
     }
 
     /// What the model is shown of words that the window has no room for, which are kept where it can read them in pieces.
-    /// Folding would not help: there is nothing before them that could give way.
+    /// Compaction would not help: there is nothing before them that could give way.
     async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, SessionError> {
         let pressure = self.session.pressure();
         let model = token_model_for(&self.session.model().model, self.session.wire_format());

@@ -5,8 +5,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::patch::Patch;
 use super::write_file::WriteFile;
-use crate::place::Workspace;
 use crate::tool::{Effect, Tool, ToolError};
+use crate::workspace::Workspace;
 
 async fn call(tool: &dyn Tool, arguments: Value) -> Result<String, ToolError> {
     tool.run(&arguments, &CancellationToken::new()).await.map(|output| output.text)

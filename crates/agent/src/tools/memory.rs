@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
-use crate::place::FolderIdentity;
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::FolderIdentity;
 
 const NAME: &str = "memory";
 const MEMORY_CHARS: usize = 2_200;
@@ -88,7 +88,7 @@ fn name_of(which: Which) -> &'static str {
 
 /// Keeps the two files.
 #[derive(Debug)]
-pub struct MemoryTool {
+pub(crate) struct MemoryTool {
     files: MemoryFiles,
     /// One change at a time.
     writing: Mutex<()>,
@@ -97,7 +97,7 @@ pub struct MemoryTool {
 impl MemoryTool {
     /// Keeps these files.
     #[must_use]
-    pub fn new(files: MemoryFiles) -> Self {
+    pub(crate) fn new(files: MemoryFiles) -> Self {
         Self { files, writing: Mutex::new(()) }
     }
 

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{failed, replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
-use crate::place::{FolderIdentity, Place, Workspace};
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "patch";
 /// Places that are named when a piece is there several times.
@@ -28,12 +28,12 @@ struct PatchArguments {
 
 /// Changes files piece by piece.
 #[derive(Clone, Debug)]
-pub struct Patch {
+pub(crate) struct Patch {
     workspace: Workspace,
 }
 
 struct Planned {
-    place: Place,
+    place: PathLocation,
     text: String,
     difference: String,
     times: usize,
@@ -42,7 +42,7 @@ struct Planned {
 impl Patch {
     /// In this folder.
     #[must_use]
-    pub fn new(workspace: Workspace) -> Self {
+    pub(crate) fn new(workspace: Workspace) -> Self {
         Self { workspace }
     }
 

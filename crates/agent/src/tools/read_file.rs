@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::failed;
 use crate::arguments::read;
 use crate::output_limit::OutputLimit;
-use crate::place::{FolderIdentity, Place, Workspace};
 use crate::tool::{Effect, Extent, Image, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "read_file";
 const DEFAULT_LINES: usize = 2_000;
@@ -63,7 +63,7 @@ impl SeenFiles {
 
 /// Reads files.
 #[derive(Debug)]
-pub struct ReadFile {
+pub(crate) struct ReadFile {
     workspace: Workspace,
     limit: OutputLimit,
     seen: SeenFiles,
@@ -72,17 +72,17 @@ pub struct ReadFile {
 impl ReadFile {
     /// In this folder; what is beyond the limit is another call away.
     #[must_use]
-    pub fn new(workspace: Workspace, limit: OutputLimit) -> Self {
+    pub(crate) fn new(workspace: Workspace, limit: OutputLimit) -> Self {
         Self { workspace, limit, seen: SeenFiles::default() }
     }
 
-    fn place(&self, arguments: &Value) -> Result<(ReadFileArguments, Place), ToolError> {
+    fn place(&self, arguments: &Value) -> Result<(ReadFileArguments, PathLocation), ToolError> {
         let arguments: ReadFileArguments = read(NAME, arguments)?;
         let place = self.workspace.place(&arguments.path).map_err(|e| failed("read", &arguments.path, &e))?;
         Ok((arguments, place))
     }
 
-    fn look(&self, arguments: &ReadFileArguments, place: &Place) -> Result<ToolOutput, ToolError> {
+    fn look(&self, arguments: &ReadFileArguments, place: &PathLocation) -> Result<ToolOutput, ToolError> {
         let shown = place.shown.as_str();
         let error = |e: io::Error| failed("read", shown, &e);
         let metadata = fs::metadata(&place.path).map_err(error)?;

@@ -1,4 +1,4 @@
-//! `recall`: what was folded away comes back. Searches the whole record of the conversation, and reads messages and
+//! `recall`: what was compacted comes back. Searches the whole record of the conversation, and reads messages and
 //! artifacts as they were.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ enum RecallRequest {
 }
 
 /// Brings back what was said.
-pub struct Recall {
+pub(crate) struct Recall {
     store: Arc<dyn Store>,
     owner: Owner,
     session: SessionId,
@@ -57,7 +57,7 @@ pub struct Recall {
 impl Recall {
     /// From the record of the conversation that a session belongs to.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, owner: Owner, session: SessionId, limit: OutputLimit) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, owner: Owner, session: SessionId, limit: OutputLimit) -> Self {
         Self { store, owner, session, limit }
     }
 }

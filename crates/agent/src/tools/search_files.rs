@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::text_file::failed;
 use crate::arguments::read;
-use crate::place::{FolderIdentity, Place, Workspace};
 use crate::tool::{Effect, Extent, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "search_files";
 const DEFAULT_RESULTS: usize = 100;
@@ -51,7 +51,7 @@ enum Target {
 
 /// Searches files.
 #[derive(Clone, Debug)]
-pub struct SearchFiles {
+pub(crate) struct SearchFiles {
     workspace: Workspace,
 }
 
@@ -64,11 +64,11 @@ enum Wanted {
 impl SearchFiles {
     /// In this folder.
     #[must_use]
-    pub fn new(workspace: Workspace) -> Self {
+    pub(crate) fn new(workspace: Workspace) -> Self {
         Self { workspace }
     }
 
-    fn plan(&self, arguments: &Value) -> Result<(SearchArguments, Place), ToolError> {
+    fn plan(&self, arguments: &Value) -> Result<(SearchArguments, PathLocation), ToolError> {
         let arguments: SearchArguments = read(NAME, arguments)?;
         let given = arguments.path.as_deref().unwrap_or(".");
         let place = self.workspace.place(given).map_err(|error| failed("search", given, &error))?;
@@ -89,7 +89,7 @@ fn glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
 /// The hits, one line each.
 fn search(
     arguments: &SearchArguments,
-    place: &Place,
+    place: &PathLocation,
     root: &Path,
     stop: &AtomicBool,
 ) -> Result<String, ToolError> {

@@ -21,8 +21,8 @@ use super::kept::Kept;
 use super::text_file::failed;
 use crate::arguments::read;
 use crate::danger::{FileKind, dangers_of};
-use crate::place::{FolderIdentity, Workspace};
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::{FolderIdentity, Workspace};
 
 const NAME: &str = "terminal";
 /// After a command is told to stop, it has this long to do so.
@@ -32,7 +32,7 @@ const MAX_BACKGROUND: usize = 16;
 
 /// What bounds commands.
 #[derive(Clone, Copy, Debug)]
-pub struct TerminalLimits {
+pub(crate) struct TerminalLimits {
     /// How long a command runs if nothing is said.
     pub usual: Duration,
     /// How long one may run at most.
@@ -80,7 +80,7 @@ enum CommandRequest {
 
 /// Runs commands.
 #[derive(Debug)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     workspace: Workspace,
     limits: TerminalLimits,
     background: Mutex<Vec<Background>>,
@@ -100,7 +100,7 @@ struct Background {
 impl Terminal {
     /// In this folder.
     #[must_use]
-    pub fn new(workspace: Workspace, limits: TerminalLimits) -> Self {
+    pub(crate) fn new(workspace: Workspace, limits: TerminalLimits) -> Self {
         Self { workspace, limits, background: Mutex::default() }
     }
 

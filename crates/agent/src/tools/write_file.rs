@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{failed, replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
-use crate::place::{FolderIdentity, Place, Workspace};
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "write_file";
 
@@ -23,18 +23,18 @@ struct WriteFileArguments {
 
 /// Writes whole files.
 #[derive(Clone, Debug)]
-pub struct WriteFile {
+pub(crate) struct WriteFile {
     workspace: Workspace,
 }
 
 impl WriteFile {
     /// In this folder.
     #[must_use]
-    pub fn new(workspace: Workspace) -> Self {
+    pub(crate) fn new(workspace: Workspace) -> Self {
         Self { workspace }
     }
 
-    fn plan(&self, arguments: &Value) -> Result<(WriteFileArguments, Place, String), ToolError> {
+    fn plan(&self, arguments: &Value) -> Result<(WriteFileArguments, PathLocation, String), ToolError> {
         let arguments: WriteFileArguments = read(NAME, arguments)?;
         let place =
             self.workspace.place(&arguments.path).map_err(|e| failed("write", &arguments.path, &e))?;

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use throughline_agent::{
-    Agent, AgentEvent, AgentSetup, Answer, AnswerFuture, Approver, Asking, MemoryFiles, MemoryTool,
-    OutputLimit, Patch, Question, ReadFile, Recall, SaveMemory, SearchFiles, Terminal, TerminalLimits,
-    ToolBox, Workspace, WriteFile,
+    Agent, AgentEvent, AgentSetup, Answer, AnswerFuture, Approver, Asking, MemoryFiles, OutputLimit,
+    Question, SaveMemory, ToolBox, Workspace,
 };
 use throughline_engine::{
     Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, LockPolicy, ModelSummaries,
@@ -131,15 +130,9 @@ impl Stage {
         let limit = OutputLimit::of(&target.policy);
         let events = Arc::clone(&self.events);
         let workspace = Workspace::new(&self.work()).unwrap();
-        let recall = Recall::new(Arc::clone(&self.store), Owner::default(), id(), limit.clone());
-        let tools = ToolBox::default()
-            .with(ReadFile::new(workspace.clone(), limit.clone()))
-            .with(WriteFile::new(workspace.clone()))
-            .with(Patch::new(workspace.clone()))
-            .with(SearchFiles::new(workspace.clone()))
-            .with(Terminal::new(workspace, TerminalLimits::default()))
-            .with(MemoryTool::new(MemoryFiles::new(&self.folder.path().join("home"))))
-            .with(recall);
+        let memory = MemoryFiles::new(&self.folder.path().join("home"));
+        let recall = (Arc::clone(&self.store), Owner::default(), id());
+        let tools = ToolBox::of_workspace(workspace, memory, recall, &limit);
         AgentSetup {
             session: SessionSetup {
                 store: Arc::clone(&self.store),

@@ -118,7 +118,7 @@ fn search_words(arguments: &str) -> Vec<&str> {
     ["search", words.trim()].into_iter().chain(flags.split_whitespace()).collect()
 }
 
-/// Shows what the model sees in place of what was folded.
+/// Shows what the model sees in place of what was compacted.
 fn summary(repl: &Repl) -> Result<(), CliError> {
     let (store, owner) = (&repl.setup.store, &repl.setup.owner);
     let items = store.view_items(owner, repl.agent.session().id()).map_err(refused)?;

@@ -395,7 +395,7 @@ impl Repl {
     }
 
     /// Nobody says anything: what is being prepared is told when it is there, and once the provider's cache is cold the
-    /// older part may be folded.
+    /// older part may be compacted.
     async fn while_waiting(&mut self, over: &CancellationToken) {
         if self.agent.session().is_preparing() {
             tokio::select! {
@@ -425,7 +425,7 @@ impl Repl {
         over.cancelled().await;
     }
 
-    /// Told once, when a conversation has been folded for the second time.
+    /// Told once, when a conversation has been compacted for the second time.
     pub(super) fn warn_of_fading(&mut self) {
         let compactions = self.agent.session().compactions();
         if !self.warned_of_fading && compactions >= FADES_FROM {

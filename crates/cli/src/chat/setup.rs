@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use throughline_agent::{
-    AgentEvents, AgentSetup, Approver, Asking, MemoryFiles, MemoryTool, OutputLimit, Patch, PromptParts,
-    ReadFile, Recall, SaveMemory, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile,
-    context_files,
+    AgentEvents, AgentSetup, Approver, Asking, MemoryFiles, OutputLimit, PromptParts, SaveMemory, ToolBox,
+    Workspace, context_files,
 };
 use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
@@ -290,14 +289,8 @@ impl ChatSetup {
             CliError::new(Exit::InputUnreadable, "cannot work in this folder").because(io_words(&error))
         })?;
         let store: Arc<dyn Store> = Arc::<SqliteStore>::clone(&self.store);
-        Ok(ToolBox::default()
-            .with(ReadFile::new(workspace.clone(), limit.clone()))
-            .with(WriteFile::new(workspace.clone()))
-            .with(Patch::new(workspace.clone()))
-            .with(SearchFiles::new(workspace.clone()))
-            .with(Terminal::new(workspace, TerminalLimits::default()))
-            .with(MemoryTool::new(self.memory()))
-            .with(Recall::new(store, self.owner.clone(), session.clone(), limit.clone())))
+        let recall = (store, self.owner.clone(), session.clone());
+        Ok(ToolBox::of_workspace(workspace, self.memory(), recall, limit))
     }
 
     /// The notes that stand in every prompt.

@@ -24,10 +24,10 @@ pub struct CompressRequest {
     /// What the whole prompt has to come below, where that is less than the usual.
     #[serde(default)]
     pub target_tokens: Option<u64>,
-    /// Newest messages that stay as they are, exactly these, while all before them is folded.
+    /// Newest messages that stay as they are, exactly these, while all before them is compacted.
     #[serde(default)]
     pub keep_messages: Option<usize>,
-    /// What a memory has to say about the folded part, as data.
+    /// What a memory has to say about the compacted part, as data.
     #[serde(default)]
     pub memory_context: Option<String>,
 }
@@ -129,7 +129,7 @@ pub struct CompressReport {
     pub messages: BeforeAfter,
     /// Tokens of the summary.
     pub summary_tokens: u64,
-    /// Exact facts of the folded part that matter.
+    /// Exact facts of the compacted part that matter.
     pub facts_important: usize,
     /// Of those, how many the summary told by itself.
     pub facts_kept: usize,

@@ -62,12 +62,6 @@ impl Pressure {
     pub fn of_threshold_permille(&self) -> u64 {
         permille(self.tokens, self.threshold_tokens)
     }
-
-    /// Share of the window, in thousandths.
-    #[must_use]
-    pub fn of_window_permille(&self) -> u64 {
-        permille(self.tokens, self.window_tokens)
-    }
 }
 
 fn permille(part: u64, whole: u64) -> u64 {

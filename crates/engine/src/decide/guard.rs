@@ -2,7 +2,7 @@
 //!
 //! A compaction has to make progress, and the first prompt measured after it has to be below the threshold; two that do
 //! not in a row block further automatic ones. A summariser that fails blocks them too. Every block ends by itself, by
-//! time or because the conversation grew so much that there is new matter to fold. Finding nothing to fold is no failure.
+//! time or because the conversation grew so much that there is new matter to compact. Finding nothing to compact is no failure.
 //! The state is a small JSON value that is kept with the chain of sessions, so a continuation and a restarted process
 //! inherit it.
 //!

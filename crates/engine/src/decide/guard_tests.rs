@@ -93,7 +93,7 @@ fn stories() {
         ("done 120>119, done 120>119, +5m, done 120>119, +15m, done 120>119, due 119", "vain 3600s 129k"),
         // Released by growth.
         ("done 120>119, done 120>119, due 128, due 129", "vain 300s 129k, go"),
-        // Finding nothing to fold is no failure, however often.
+        // Finding nothing to compact is no failure, however often.
         ("noop nothing_in_the_middle, noop nothing_new, noop empty, noop below_threshold, due 150", "go"),
         ("noop would_not_shrink, due 100, noop would_not_shrink, due 100", "go, vain 300s 110k"),
         // A summariser that fails for now: longer each time, until one works.

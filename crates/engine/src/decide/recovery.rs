@@ -1,6 +1,6 @@
 //! What to do about a call that failed: one pure step at a time, from the trouble and what was tried already.
 //!
-//! A prompt that is too long is folded, and a window is learnt only where the provider stated one. An output cap that is
+//! A prompt that is too long is compacted, and a window is learnt only where the provider stated one. An output cap that is
 //! too large is lowered for this call; the prompt and the window stay as they are. Too many bytes are counted in bytes,
 //! pictures first. What passes by itself is waited for. Before giving up, another model is asked if the request fits it.
 //! Every loop ends: compactions, lowered caps, waits and models are all counted.

@@ -90,7 +90,7 @@ fn a_larger_model_is_asked_before_giving_up() {
     let ask = RecoveryStep::AskAnother { alternative: 0 };
     let all = vec![compacted(), compacted(), compacted()];
     let (same, big) = (larger(200_000), larger(1_000_000));
-    // Not before it was tried to fold, not if it is no larger; even when compaction is off.
+    // Not before it was tried to compact, not if it is no larger; even when compaction is off.
     assert_eq!(
         step(too_long(None), &[], &FailureContext { alternatives: &big, ..HERE }),
         compact(None, None)

@@ -1,7 +1,7 @@
 //! What stands around the messages of a request: system prompt, tools and parameters, and how they are written.
 //!
 //! An envelope is what the caller wants sent; what is sent may differ in three ways, all of them decided here and none of
-//! them kept: a note behind the system prompt once something was folded, cache marks, and a lower output cap or another
+//! them kept: a note behind the system prompt once something was compacted, cache marks, and a lower output cap or another
 //! model for one call.
 //!
 //! Not for: the messages themselves.
@@ -120,7 +120,7 @@ impl Envelope {
         }
     }
 
-    /// The system prompt as it is sent, marks aside: with a note behind it once something was folded. Also how many
+    /// The system prompt as it is sent, marks aside: with a note behind it once something was compacted. Also how many
     /// blocks at its end are ours.
     pub(crate) fn noted_system(&self, note: SystemNote, cache: CachePolicy) -> (Option<Cow<'_, str>>, usize) {
         let Some(system) = self.system() else { return (None, 0) };
@@ -152,7 +152,7 @@ impl Envelope {
 /// Whether the system prompt tells of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SystemNote {
-    /// Nothing was folded.
+    /// Nothing was compacted.
     None,
     /// Something was.
     Folded,

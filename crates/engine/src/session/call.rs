@@ -22,7 +22,7 @@ use crate::prompt::request_extras::RequestExtras;
 /// Of the hard limit, a second compaction aims at this share: sizes are estimates.
 const SECOND_AIM_PERCENT: u64 = 90;
 
-/// Where nothing could be folded, it is looked again after so many messages.
+/// Where nothing could be compacted, it is looked again after so many messages.
 const LOOK_AGAIN_AFTER_MESSAGES: usize = 4;
 /// How much of the window stays free beside prompt and answer when a cap is fitted to an estimate, in percent.
 const CAP_MARGIN_PERCENT: u64 = 2;
@@ -212,7 +212,7 @@ impl ManagedSession {
     }
 
     /// Whether a compaction that is due is better made later: a summary is on its way and nobody has to wait for it, or
-    /// nothing could be folded a few messages ago. A summary that this very call would cancel is not on its way.
+    /// nothing could be compacted a few messages ago. A summary that this very call would cancel is not on its way.
     fn may_wait(&self, urgency: Urgency) -> bool {
         let near = |found: usize| self.prompt.view.len() < found.saturating_add(LOOK_AGAIN_AFTER_MESSAGES);
         let is_coming = self.is_preparing() && !self.setup.target.upstream.cancels_background();

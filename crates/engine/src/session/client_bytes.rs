@@ -1,7 +1,7 @@
 //! A client that holds the conversation itself sends all of it each time, and words some of it otherwise than before: its
 //! cache marks move on, an answer comes back in another notation, old results are blanked.
 //!
-//! As long as nothing is folded its words are sent as they are. Once something is, what was sent stays sent: only what
+//! As long as nothing is compacted its words are sent as they are. Once something is, what was sent stays sent: only what
 //! has not been sent yet, and marks, follow the client.
 
 use throughline_provider::CacheMarks;

@@ -207,7 +207,7 @@ impl ManagedSession {
         self.compaction.count = loaded.compactions;
         self.persistence.write = None;
         self.enter_session(reason, old).await;
-        // Whoever chose this view does not want it folded as soon as they look away.
+        // Whoever chose this view does not want it compacted as soon as they look away.
         self.compaction.idle_checked_at = Some(self.prompt.view.len());
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Where a request stands in a conversation that is known: it goes on, it leaves it somewhere, or it is another one.
 //!
-//! A pure comparison of two lists. What says nothing of its own is passed over on either side. Inside what was folded
+//! A pure comparison of two lists. What says nothing of its own is passed over on either side. Inside what was compacted
 //! away an edit is of no account unless a person's words changed: the model is not shown that part any more.
 
 use std::cell::OnceCell;
@@ -55,7 +55,7 @@ impl PrefixMatch {
     }
 }
 
-/// Compares a request with a conversation of which the first `folded` messages are folded away.
+/// Compares a request with a conversation of which the first `folded` messages are compacted.
 pub(crate) fn compare(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],

@@ -57,12 +57,12 @@ pub(crate) struct HistoryKeys {
     pub(crate) tip: SessionId,
     /// Its messages as the client has them.
     pub(crate) known: Vec<MessageKey>,
-    /// How many of the first are folded away.
+    /// How many of the first are compacted.
     pub(crate) folded: usize,
 }
 
 impl HistoryKeys {
-    /// What follows the first messages, and how many of those are folded away.
+    /// What follows the first messages, and how many of those are compacted.
     pub(crate) fn after(&self, compacted: usize) -> (&[MessageKey], usize) {
         (self.known.get(compacted..).unwrap_or_default(), self.folded.saturating_sub(compacted))
     }

@@ -187,7 +187,7 @@ proptest! {
             let found = compare(&known, &ClientMessage::all(&client_messages), 0);
             prop_assert!(found.goes_on(&known), "{wire}: {found:?} of {} in {:?}", known.len(), shown(&streamed));
             prop_assert_eq!(found.repeated, client_messages.len());
-            // Folded away or not.
+            // Compacted or not.
             let found = compare(&known, &ClientMessage::all(&client_messages), known.len());
             prop_assert!(found.goes_on(&known));
         }

@@ -25,7 +25,7 @@ impl Allowance {
     }
 
     /// Not more than there is room for beside a prompt of this size: what was found stands in the next one, and can only
-    /// be folded later on.
+    /// be compacted later on.
     pub(super) fn fit(&mut self, session: &ManagedSession, prompt_tokens: u64) {
         let room = session.model().prompt_room_tokens().saturating_sub(prompt_tokens);
         self.tokens = self.tokens.min(room.saturating_mul(SHARE_OF_ROOM_PERCENT) / 100);

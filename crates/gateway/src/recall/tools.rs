@@ -11,7 +11,7 @@ use throughline_wire::{Request, RequestError};
 /// An answer on its way.
 pub type RecallFuture<'a> = Pin<Box<dyn Future<Output = ToolAnswer> + Send + 'a>>;
 
-/// Tools with which a model looks up what was folded away or set aside.
+/// Tools with which a model looks up what was compacted or set aside.
 pub trait RecallTools: Send + Sync {
     /// What they are called with. Always the same bytes: they are part of every prompt.
     fn schemas(&self) -> &[ToolSchema];

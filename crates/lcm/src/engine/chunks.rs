@@ -11,7 +11,7 @@ use throughline_transcript::Groups;
 /// A stretch that some leaf stands for already.
 pub(crate) type CoveredRange = Range<usize>;
 
-/// Cuts what is to be folded, given as ranges without gaps in order, into chunks. A stretch that is taken is a chunk as it
+/// Cuts what is to be compacted, given as ranges without gaps in order, into chunks. A stretch that is taken is a chunk as it
 /// is.
 pub(crate) fn chunks(
     folded: &[Range<usize>],

@@ -53,7 +53,7 @@ pub(crate) struct NodeIndex {
     loose: Vec<NodeHead>,
 }
 
-/// What is folded, as ranges of messages.
+/// What is compacted, as ranges of messages.
 struct MiddleRanges {
     /// Messages to be summarised, without gaps each.
     stretches: Vec<Range<usize>>,
@@ -100,7 +100,7 @@ impl NodeCompaction<'_> {
         preview(&conversation, &options).plan
     }
 
-    /// Makes leaves of what would be folded, and nothing else. Gives how many messages have one.
+    /// Makes leaves of what would be compacted, and nothing else. Gives how many messages have one.
     pub(crate) async fn prepare(
         &self,
         plan: &Plan,
@@ -315,7 +315,7 @@ impl NodeCompaction<'_> {
         folded
     }
 
-    /// The chunks of what is folded, each with the leaf that stands for it already.
+    /// The chunks of what is compacted, each with the leaf that stands for it already.
     fn chunks(
         &self,
         folded: &MiddleRanges,

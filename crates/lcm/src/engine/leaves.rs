@@ -1,6 +1,6 @@
 //! Leaves: what each chunk has to say, the room it gets for that, and the words.
 //!
-//! One summary of everything that is folded, written by rules, says which exact strings matter most; each leaf tells those
+//! One summary of everything that is compacted, written by rules, says which exact strings matter most; each leaf tells those
 //! of its own chunk. Chunks share the room by what they need for that, and then by what they could say beside it: ten short
 //! messages may hold more than one long printout. What one does not use the next get.
 
@@ -103,7 +103,7 @@ impl NodeCompaction<'_> {
         chunks
     }
 
-    /// One summary of everything that is folded, by rules.
+    /// One summary of everything that is compacted, by rules.
     async fn overall(
         &self,
         whole: &Ledger,

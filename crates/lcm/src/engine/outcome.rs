@@ -7,7 +7,7 @@ use crate::engine::node_writer::{NodeDraft, WriteFailure};
 
 /// Why a compaction did not come to a view.
 pub(crate) enum CompactionStop {
-    /// There is nothing to fold.
+    /// There is nothing to compact.
     Nothing(NoOpReason),
     /// No words for a node.
     Writing(WriteFailure),

@@ -13,7 +13,7 @@ use crate::recall::{RecallError, RecallReader, RecallResult, readable, text_toke
 
 const INSTRUCTIONS: &str = include_str!("../prompts/question.md");
 
-/// A question about what was folded away.
+/// A question about what was compacted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecallQuestion {
     /// In words.

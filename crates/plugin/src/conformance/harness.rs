@@ -217,7 +217,7 @@ impl SessionHarness {
         events.iter().find_map(complaint).map_or(Ok(()), Err)
     }
 
-    /// Everything that was said is in the record, once and in order, however much was folded.
+    /// Everything that was said is in the record, once and in order, however much was compacted.
     pub(super) fn check_record(&self) -> Result<(), String> {
         let all = self.store.transcript(&self.setup.owner, self.session.id());
         let all = all.map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use throughline_transcript::WireFormat;
 use super::check::{CheckResult, CheckVerdict, ConformanceCheck, MakeEngine};
 use super::harness::SessionHarness;
 
-/// Exchanges within which a window of this size must have been folded so often.
+/// Exchanges within which a window of this size must have been compacted so often.
 const MOST_EXCHANGES: usize = 80;
 const COMPACTIONS: u64 = 3;
 
@@ -43,7 +43,7 @@ pub(super) async fn all(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
     ]
 }
 
-/// Talks until the conversation has been folded so often.
+/// Talks until the conversation has been compacted so often.
 async fn talk_until(stage: &mut SessionHarness, compactions: u64) -> Result<(), String> {
     for exchanges in 0.. {
         if stage.session.compactions() >= compactions {

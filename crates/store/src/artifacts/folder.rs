@@ -152,17 +152,6 @@ impl ArtifactFolder {
         }
     }
 
-    /// Reads an artifact frame by frame: `each` gets the line its text begins on (counted from one) and the text. A
-    /// frame begins at the beginning of a line, unless a line fills more than one.
-    pub fn for_each_frame(&self, id: &ArtifactId, mut each: impl FnMut(u64, &str)) -> Result<()> {
-        let (mut file, table) = self.open_file(id)?;
-        for at in 0..table.frames().len() {
-            let text = self.read_frames(id, &mut file, &table, at..at + 1)?;
-            each(table.newlines_before(at) + 1, &text);
-        }
-        Ok(())
-    }
-
     /// Reads everything and compares it with the name.
     pub fn verify(&self, id: &ArtifactId) -> Result<()> {
         self.read(id, ArtifactRange::All).map(drop)

@@ -289,7 +289,7 @@ impl ReportPage {
         ));
     }
 
-    /// What the folded messages hold that must not get lost.
+    /// What the compacted messages hold that must not get lost.
     fn at_stake(&mut self, compaction: &Compaction<'_>) {
         let Some(plan) = &compaction.attempt.plan else { return };
         self.heading("At stake in the middle");

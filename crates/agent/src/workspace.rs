@@ -1,7 +1,7 @@
-//! Where a path leads: inside the folder the agent works in, or outside of it.
+//! Whether a path is inside the folder the agent works in.
 //!
-//! Links are followed before anything is decided, so a link inside that leads outside counts as outside. What does not
-//! exist yet is where its nearest existing folder is.
+//! Symbolic links are resolved first, so a link inside the folder that leads outside counts as outside. A path that does
+//! not exist yet is located by its nearest existing folder.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -17,7 +17,7 @@ pub struct Workspace {
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PathLocation {
     /// The path without links, dots and dot-dots.
     pub path: PathBuf,
     /// How it is shown: relative to the folder where it is inside.
@@ -71,7 +71,7 @@ impl Workspace {
     }
 
     /// Where a path given by a model leads.
-    pub fn place(&self, given: &str) -> io::Result<Place> {
+    pub fn place(&self, given: &str) -> io::Result<PathLocation> {
         let path = real_path(&self.root.join(given))?;
         let within = path.strip_prefix(&self.root).ok();
         let shown = match within {
@@ -79,7 +79,7 @@ impl Workspace {
             Some(rest) => rest.display().to_string(),
             None => path.display().to_string(),
         };
-        Ok(Place { inside: within.is_some(), shown, path })
+        Ok(PathLocation { inside: within.is_some(), shown, path })
     }
 }
 
@@ -124,5 +124,5 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "place_tests.rs"]
+#[path = "workspace_tests.rs"]
 mod tests;

@@ -1,5 +1,5 @@
-//! Pieces of an answer and what happens to the context come on two ways; a person is told of both in the order in which
-//! they came. Otherwise a remark could stand in the middle of a word that had arrived before it.
+//! Pieces of an answer and events of the context arrive over two channels. They are passed on in the order in which they
+//! arrived; otherwise a notice could be shown in the middle of a word that arrived before it.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use crate::event::{AgentEvent, AgentEvents};
 const PIECES_WAITING: usize = 64;
 
 /// Tells of pieces and events in their order.
-pub(crate) struct InOrder {
+pub(crate) struct OrderedEvents {
     events: Arc<dyn AgentEvents>,
     /// Pieces of the answer that comes right now.
     waiting: Mutex<Option<mpsc::Receiver<AnswerPiece>>>,
 }
 
-impl InOrder {
+impl OrderedEvents {
     pub(crate) fn new(events: Arc<dyn AgentEvents>) -> Self {
         Self { events, waiting: Mutex::new(None) }
     }
@@ -75,7 +75,7 @@ impl InOrder {
     }
 }
 
-impl EventSink for InOrder {
+impl EventSink for OrderedEvents {
     fn tell(&self, event: EngineEvent) {
         self.show_waiting();
         self.events.tell(AgentEvent::Engine(event));
@@ -83,5 +83,5 @@ impl EventSink for InOrder {
 }
 
 #[cfg(test)]
-#[path = "in_order_tests.rs"]
+#[path = "ordered_events_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
-//! Words of a person that are larger than the window has room for: the model is shown how they begin and end, and is told
-//! where the rest can be read. The record keeps all of them.
+//! A person's message that is too large for the window: the model receives its beginning and end, and the artifact that
+//! contains the rest. The record stores the whole message.
 //!
-//! Not for: results of tools, which the engine sees to.
+//! Not for: results of tools, which the engine shortens.
 
 use throughline_store::{ArtifactId, NewArtifact};
 
@@ -36,5 +36,5 @@ pub(crate) fn short_name(artifact: &ArtifactId) -> &str {
 }
 
 #[cfg(test)]
-#[path = "long_words_tests.rs"]
+#[path = "long_message_tests.rs"]
 mod tests;

@@ -12,7 +12,7 @@ fn text(text: &str) -> AnswerPiece {
 async fn a_remark_waits_for_the_words_that_came_before_it() {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&told);
-    let in_order = InOrder::new(Arc::new(move |event| {
+    let in_order = OrderedEvents::new(Arc::new(move |event| {
         let words = match event {
             AgentEvent::Text(text) => text,
             AgentEvent::Engine(_) => "(remark)".to_owned(),

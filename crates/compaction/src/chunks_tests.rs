@@ -96,7 +96,7 @@ fn data_longer_than_a_window_is_passed_over() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(2_000)))]
 
     #[test]
     fn every_chunk_worth_a_look_is_visited(words in prop::collection::vec(

@@ -48,7 +48,7 @@ fn document() -> impl Strategy<Value = SummaryDocument> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: throughline_testkit::cases(2_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_printed_is_read_back(document in document()) {

@@ -403,7 +403,7 @@ fn comments(text: &str) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(2_000)))]
 
     #[test]
     fn setting_gives_that_value_and_keeps_everything_else(file in file(), (key, value) in change()) {

@@ -319,7 +319,7 @@ fn unmarked(json: &[String]) -> Vec<Message> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(48)))]
 
     #[test]
     fn what_a_client_marked_is_sent_as_it_came(list_of in conversation(WireFormat::Anthropic)) {

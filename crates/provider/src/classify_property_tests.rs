@@ -80,7 +80,7 @@ fn kind_of(words: &str) -> ProviderErrorKind {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(600)))]
 
     #[test]
     fn a_cap_that_does_not_fit_is_never_a_window(

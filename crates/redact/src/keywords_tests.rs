@@ -51,7 +51,7 @@ fn keywords_are_found_at_both_ends_overlapping_and_in_either_case() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: throughline_testkit::cases(2048), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_search_agrees_with_one_keyword_at_a_time(

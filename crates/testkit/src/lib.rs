@@ -10,7 +10,7 @@
 //! [`check_golden`] compares a text with its golden file, byte for byte.
 //! [`still_host!`] defines a host whose clock stands still.
 //! [`skip`] is how a test says that it cannot run on this machine.
-//! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
+//! [`Coverage`] counts what a run reached, [`cases`] how often a property is tried. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
 //! ```
 //! use throughline_testkit::from_picture;
@@ -25,6 +25,7 @@
 mod anthropic_wire;
 mod big;
 mod broken;
+mod cases;
 mod chat_wire;
 mod code;
 mod coverage;
@@ -50,6 +51,7 @@ mod words;
 
 pub use big::big_transcript;
 pub use broken::{BrokenList, Fault, break_list, broken_conversation};
+pub use cases::cases;
 pub use coverage::{Coverage, Seam, possible_seams};
 pub use golden::{check_golden, check_golden_folder, json_lines, updates_golden};
 pub use list::GeneratedList;

@@ -263,7 +263,7 @@ fn fixed_parts() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(2_000)))]
 
     #[test]
     fn limits_fit_into_each_other(policy in policies(), fixed in fixed_parts(), middle in any::<u64>()) {

@@ -48,7 +48,7 @@ fn reference(text: &str) -> Reference {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(300)))]
 
     #[test]
     fn a_json_string_has_the_profile_of_its_text(text in texts()) {

@@ -118,7 +118,7 @@ fn json_value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(10_000)))]
 
     #[test]
     fn both_checks_agree(json in near_json()) {

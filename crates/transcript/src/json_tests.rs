@@ -208,7 +208,7 @@ fn json_like() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(throughline_testkit::cases(2_000)) })]
 
     #[test]
     fn writing_and_reading_any_text_agrees_with_serde(text in any::<String>()) {

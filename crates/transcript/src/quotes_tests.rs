@@ -54,7 +54,7 @@ fn only_quotes_and_backslashes_count() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5_000))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(5_000)))]
 
     #[test]
     fn blocks_find_what_single_bytes_find(

@@ -135,7 +135,7 @@ async fn a_head_that_fits_is_kept_by_a_summary_that_was_prepared() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(48)))]
 
     #[test]
     fn a_prepared_summary_gives_the_view_that_is_made_at_once(

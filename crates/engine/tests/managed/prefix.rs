@@ -101,7 +101,7 @@ pub(crate) async fn replay(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(192)))]
 
     #[test]
     fn what_was_sent_stays_sent(list in any_conversation(), window_tokens in 4_000u64..40_000) {

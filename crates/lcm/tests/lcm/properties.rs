@@ -54,7 +54,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: throughline_testkit::cases(48), ..ProptestConfig::default() })]
 
     #[test]
     fn nodes_hold_together_whatever_was_said(

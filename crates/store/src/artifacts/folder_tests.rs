@@ -191,7 +191,7 @@ fn a_line_longer_than_a_frame_is_read_whole() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(64)))]
 
     #[test]
     fn any_piece_of_any_text(

@@ -146,7 +146,7 @@ fn tangled() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(2_000)))]
 
     /// The index may propose too much, never too little: what matches is always looked at.
     #[test]

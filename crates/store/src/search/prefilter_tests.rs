@@ -92,7 +92,7 @@ fn assert_passes(question: &str, way: SearchMethod, text: &str) -> std::result::
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: throughline_testkit::cases(3_000), ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_holds_a_substring_passes(

@@ -272,7 +272,7 @@ fn harm() -> impl Strategy<Value = Harm> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: throughline_testkit::cases(16), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_to_the_file_it_is_saved_without_making_anything_up(

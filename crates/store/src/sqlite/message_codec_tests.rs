@@ -136,7 +136,7 @@ fn a_whole_coding_session_comes_back_byte_for_byte() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(throughline_testkit::cases(64)))]
 
     #[test]
     fn any_message_comes_back_byte_for_byte(list in any_conversation()) {

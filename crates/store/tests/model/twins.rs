@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use throughline_store::{MemoryStore, SqliteStore, Store as _};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: throughline_testkit::cases(40), max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_records_answer_alike(script in script::scripts()) {

@@ -80,7 +80,7 @@ fn raw(messages: &[Message]) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(throughline_testkit::cases(500)) })]
 
     #[test]
     fn a_request_goes_out_as_it_came(body in body()) {

@@ -18,7 +18,10 @@ use throughline_transcript::{
 };
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(throughline_testkit::cases(cases))
+    }
 }
 
 /// Runs a property over lists of each wire.

@@ -74,7 +74,13 @@ impl Numbers {
 /// Runs one of the ignored tests of this binary in a process of its own.
 fn spawn(test: &str, orders: &str) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            &format!("sqlite_processes::{test}"),
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())

@@ -61,7 +61,7 @@ fn ordered_folder() -> PathBuf {
 /// Runs a command that runs an ignored test, and hears whether everything in it was checked.
 fn run(mut command: Command, test: &str, folder: &Path) {
     let mut child = command
-        .args(["--exact", test, "--ignored", "--nocapture"])
+        .args(["--exact", &format!("sqlite_home::{test}"), "--ignored", "--nocapture"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -202,7 +202,7 @@ fn expected(wire_format: WireFormat, draft: &AnswerDraft) -> Vec<AnswerPart> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(throughline_testkit::cases(1_000)) })]
 
     #[test]
     fn a_stream_gives_the_answer_that_a_whole_response_gives(

@@ -1,0 +1,6 @@
+//! The tests of the crate's public surface, as one program.
+
+mod big;
+mod generators;
+mod notation;
+mod throughput;

@@ -1,0 +1,4 @@
+//! The tests of the crate's public surface, as one program.
+
+mod answers;
+mod requests;

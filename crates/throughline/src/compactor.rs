@@ -28,21 +28,22 @@ pub enum CompactorError {
     Aborted(String),
 }
 
-/// Settings of a [`Compactor`]. Everything has a default: the window of the model's catalogue entry, compaction from half
-/// of it on, secrets masked.
+/// Settings of a [`Compactor`]. Everything has a default: the model that a request body names, the window the catalogue has
+/// for it, compaction from half of the window on, secrets masked.
 ///
 /// ```
-/// use throughline::Compactor;
+/// use throughline::{Compactor, CompactorError};
 ///
 /// let compactor = Compactor::builder().model("claude-opus-4-8").focus("the failing test").build()?;
-/// assert!(compactor.window_tokens() >= 200_000);
+/// # let _ = compactor;
+/// assert!(matches!(Compactor::builder().window_tokens(100).build(), Err(CompactorError::Window(_))));
 /// # Ok::<(), throughline::CompactorError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct CompactorBuilder {
     model: String,
     window_tokens: Option<u64>,
-    threshold_ratio: f64,
+    threshold_ratio: Option<f64>,
     protect_last_n: Option<usize>,
     force: bool,
     focus: Option<String>,
@@ -67,7 +68,7 @@ impl CompactorBuilder {
     /// The share of the window from which on a conversation is compacted; 0.5 by default.
     #[must_use]
     pub fn threshold_ratio(mut self, ratio: f64) -> Self {
-        self.threshold_ratio = ratio;
+        self.threshold_ratio = Some(ratio);
         self
     }
 
@@ -99,30 +100,33 @@ impl CompactorBuilder {
         self
     }
 
+    /// Every limit for a model and a cap on its output.
+    fn policy(&self, model: &str, output_cap_tokens: Option<u64>) -> LimitPolicy {
+        let window_tokens = self.window_tokens.unwrap_or_else(|| Catalogue::shipped_facts(model).window_tokens);
+        let usual = LimitPolicy::for_window(window_tokens);
+        LimitPolicy {
+            threshold_ratio: self.threshold_ratio.unwrap_or(usual.threshold_ratio),
+            protect_last_n: self.protect_last_n.unwrap_or(usual.protect_last_n),
+            reserved_output_tokens: output_cap_tokens.unwrap_or(usual.reserved_output_tokens),
+            ..usual
+        }
+    }
+
     /// The compactor.
     ///
     /// # Errors
     ///
     /// [`CompactorError::Window`] when the window is too small for anything.
     pub fn build(self) -> Result<Compactor, CompactorError> {
-        let window_tokens =
-            self.window_tokens.unwrap_or_else(|| Catalogue::shipped_facts(&self.model).window_tokens);
-        let mut policy = LimitPolicy::for_window(window_tokens);
-        policy.threshold_ratio = self.threshold_ratio;
-        policy.protect_last_n = self.protect_last_n.unwrap_or(policy.protect_last_n);
-        Limits::beside(&policy, 0)?;
-        let redactor = self.redact.then(Redactor::new);
-        Ok(Compactor { model: self.model, policy, force: self.force, focus: self.focus, redactor })
+        Limits::compute(&self.policy(&self.model, None))?;
+        Ok(Compactor { redactor: self.redact.then(Redactor::new), settings: self })
     }
 }
 
 /// Compacts conversations by rules: no model, no network, no runtime. One compactor serves any number of conversations.
 #[derive(Clone, Debug)]
 pub struct Compactor {
-    model: String,
-    policy: LimitPolicy,
-    force: bool,
-    focus: Option<String>,
+    settings: CompactorBuilder,
     redactor: Option<Redactor>,
 }
 
@@ -148,18 +152,12 @@ impl Compactor {
         CompactorBuilder {
             model: String::new(),
             window_tokens: None,
-            threshold_ratio: LimitPolicy::for_window(0).threshold_ratio,
+            threshold_ratio: None,
             protect_last_n: None,
             force: false,
             focus: None,
             redact: true,
         }
-    }
-
-    /// The window it compacts for.
-    #[must_use]
-    pub fn window_tokens(&self) -> u64 {
-        self.policy.window_tokens
     }
 
     /// Compacts a conversation: a JSON list of messages or a whole request body, of Chat Completions, Responses or Anthropic
@@ -183,22 +181,25 @@ impl Compactor {
     /// See [`CompactorError`].
     pub fn compact(&self, conversation: impl AsRef<[u8]>) -> Result<Compacted, CompactorError> {
         let transcript = decode(conversation.as_ref().to_vec(), &DecodeOptions::default())?;
-        let name =
-            if self.model.is_empty() { transcript.preamble.model.as_deref() } else { Some(&*self.model) };
-        let facts = Catalogue::shipped_facts(name.unwrap_or_default());
-        let estimator = TokenModel::of(facts.family_on(transcript.wire_format));
+        let (settings, preamble) = (&self.settings, &transcript.preamble);
+        let named = preamble.model.as_deref().unwrap_or_default();
+        let model = if settings.model.is_empty() { named } else { &settings.model };
+        let estimator = TokenModel::of(Catalogue::shipped_facts(model).family_on(transcript.wire_format));
         let messages = &transcript.messages;
         let groups = Groups::of(messages);
         let count_text = |text: &str| estimator.estimate(&TextProfile::of(text));
         let count_message =
             |message: &Message| estimator.estimate_content(&ContentProfile::of_message(message));
         let (ledger, sizes) = Ledger::gather(messages, &groups, self.redactor.as_ref(), &count_message);
-        let fixed_tokens = fixed_tokens(&estimator, &transcript.preamble);
-        let budgets = Budgets::from(&Limits::beside(&self.policy, fixed_tokens)?);
+        let fixed_tokens = fixed_tokens(&estimator, preamble);
+        let budgets = Budgets::from(&Limits::beside(
+            &settings.policy(model, preamble.max_output_tokens),
+            fixed_tokens,
+        )?);
         let started = Instant::now();
         let options = Options {
-            force: self.force,
-            focus: self.focus.as_deref(),
+            force: settings.force,
+            focus: settings.focus.as_deref(),
             budgets: &budgets,
             prune: PruneRules::default(),
             redactor: self.redactor.as_ref(),

@@ -26,6 +26,16 @@ fn examples_have_at_most_25_lines() {
 }
 
 #[test]
+fn guide_shows_the_examples() {
+    let page = include_str!("../../../docs/guide/library.md");
+    for text in [include_str!("../../../examples/compact.rs"), include_str!("../../../examples/session.rs")] {
+        let code = text.replace("pub(crate) ", "");
+        let code = code.split_once("\n\n").unwrap().1.trim_end();
+        assert!(page.contains(code), "docs/guide/library.md does not show\n{code}");
+    }
+}
+
+#[test]
 fn compactor_returns_fewer_messages_and_the_newest_unchanged() {
     let compacted =
         Compactor::builder().window_tokens(32_768).build().unwrap().compact(WAITING_LIST).unwrap();

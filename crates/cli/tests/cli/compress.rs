@@ -19,6 +19,19 @@ fn the_report_of_a_long_chat() {
 }
 
 #[test]
+fn library_returns_the_same_messages() {
+    let body = include_bytes!("../../../../examples/waiting-list.json");
+    let world = World::new();
+    world.write("waiting-list.json", body);
+    let printed = world.run(&["compress", "waiting-list.json", "--json"]).json();
+    let compacted = throughline::Compactor::builder().build().unwrap().compact(body).unwrap();
+    let messages: Vec<Value> =
+        compacted.messages.iter().map(|message| serde_json::from_str(message).unwrap()).collect();
+    assert_eq!(printed["messages"], Value::Array(messages));
+    assert_eq!(printed["report"]["tokens"]["after"], compacted.report.tokens.after);
+}
+
+#[test]
 fn the_plan_alone() {
     let world = World::new();
     world.write("long.json", long_chat(60).to_string());

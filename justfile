@@ -23,6 +23,10 @@ stats:
 bless:
     INSTA_UPDATE=always cargo test --workspace
 
+# The picture of the terminal in README
+picture:
+    cargo xtask picture
+
 # The book (needs mdbook)
 book:
     mdbook serve docs

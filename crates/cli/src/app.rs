@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use owo_colors::OwoColorize;
 use throughline_engine::{LimitsInUse, PendingRequest};
 use throughline_models::RecordedClient;
+#[cfg(feature = "online")]
 use throughline_provider::Slots;
 use throughline_store::{IdLength, Millis, SessionId};
 
@@ -81,6 +82,7 @@ pub(crate) struct App {
     /// Whether a command runs within a chat, where hints name slash commands.
     pub(crate) in_chat: bool,
     /// The slots of model servers, shared by everything this run sends.
+    #[cfg(feature = "online")]
     pub(crate) slots: Slots,
     clock: Clock,
     random: RandomSource,
@@ -128,6 +130,7 @@ impl App {
             active_session: None,
             recorded_client: None,
             in_chat: false,
+            #[cfg(feature = "online")]
             slots: Slots::default(),
             clock: clock(lookup(&env, "THROUGHLINE_NOW"))?,
             random: random(lookup(&env, "THROUGHLINE_SEED")),
@@ -154,6 +157,7 @@ impl App {
             active_session: None,
             recorded_client: None,
             in_chat: false,
+            #[cfg(feature = "online")]
             slots: Slots::default(),
             width: DEFAULT_COLUMNS,
             colour_stdout: false,

@@ -3,27 +3,43 @@
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::app::{App, ColourChoice};
+#[cfg(feature = "online")]
 use crate::chat::{self, ChatArgs};
 use crate::commands;
+#[cfg(feature = "online")]
 use crate::commands::backup::BackupArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::compress::CompressArgs;
 use crate::commands::config::ConfigArgs;
+#[cfg(feature = "online")]
 use crate::commands::doctor::DoctorArgs;
+#[cfg(feature = "online")]
 use crate::commands::engine::EngineArgs;
+#[cfg(feature = "online")]
 use crate::commands::import::ImportArgs;
+#[cfg(feature = "online")]
 use crate::commands::insights::InsightsArgs;
 use crate::commands::inspect::InspectArgs;
+#[cfg(feature = "online")]
 use crate::commands::lcm::LcmArgs;
+#[cfg(feature = "online")]
 use crate::commands::mcp::McpArgs;
+#[cfg(feature = "online")]
 use crate::commands::models::ModelsArgs;
+#[cfg(feature = "online")]
 use crate::commands::plugins::PluginsArgs;
+#[cfg(feature = "online")]
 use crate::commands::replay::ReplayArgs;
+#[cfg(feature = "online")]
 use crate::commands::search::SearchArgs;
+#[cfg(feature = "online")]
 use crate::commands::sessions::SessionsArgs;
+#[cfg(feature = "online")]
 use crate::commands::token::TokenArgs;
+#[cfg(feature = "online")]
 use crate::commands::usage::UsageArgs;
 use crate::error::{CliError, Exit};
+#[cfg(feature = "online")]
 use crate::serve::{self, ServeArgs};
 use crate::welcome;
 
@@ -84,28 +100,45 @@ pub(crate) struct GlobalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[cfg(feature = "online")]
     Chat(ChatArgs),
     Compress(CompressArgs),
     Inspect(InspectArgs),
+    #[cfg(feature = "online")]
     Replay(ReplayArgs),
+    #[cfg(feature = "online")]
     Import(ImportArgs),
+    #[cfg(feature = "online")]
     Sessions(SessionsArgs),
+    #[cfg(feature = "online")]
     Search(SearchArgs),
+    #[cfg(feature = "online")]
     Lcm(LcmArgs),
+    #[cfg(feature = "online")]
     Usage(UsageArgs),
+    #[cfg(feature = "online")]
     Insights(InsightsArgs),
+    #[cfg(feature = "online")]
     Doctor(DoctorArgs),
+    #[cfg(feature = "online")]
     Backup(BackupArgs),
+    #[cfg(feature = "online")]
     Models(ModelsArgs),
+    #[cfg(feature = "online")]
     Serve(ServeArgs),
+    #[cfg(feature = "online")]
     Token(TokenArgs),
+    #[cfg(feature = "online")]
     Plugins(PluginsArgs),
+    #[cfg(feature = "online")]
     Engine(EngineArgs),
+    #[cfg(feature = "online")]
     Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }
 
+#[cfg(feature = "online")]
 /// Runs one command line, given without the program's name: how the chat runs commands of the program.
 fn run_line(app: &App, words: &[&str]) -> Result<(), CliError> {
     let line = std::iter::once("throughline").chain(words.iter().copied());
@@ -121,23 +154,39 @@ fn run_line(app: &App, words: &[&str]) -> Result<(), CliError> {
 pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliError> {
     match command {
         None => welcome::run(app),
+        #[cfg(feature = "online")]
         Some(Command::Chat(arguments)) => chat::run(&arguments, app, run_line),
         Some(Command::Compress(arguments)) => commands::compress::run(&arguments, app),
         Some(Command::Inspect(arguments)) => commands::inspect::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Replay(arguments)) => commands::replay::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Import(arguments)) => commands::import::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Sessions(arguments)) => commands::sessions::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Search(arguments)) => commands::search::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Lcm(arguments)) => commands::lcm::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Usage(arguments)) => commands::usage::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Insights(arguments)) => commands::insights::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Doctor(arguments)) => commands::doctor::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Backup(arguments)) => commands::backup::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Models(arguments)) => commands::models::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Serve(arguments)) => serve::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Token(arguments)) => commands::token::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Plugins(arguments)) => commands::plugins::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Engine(arguments)) => commands::engine::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Mcp(arguments)) => commands::mcp::run(&arguments, app),
         Some(Command::Config(arguments)) => commands::config::run(arguments, app),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments, Cli::command(), app),

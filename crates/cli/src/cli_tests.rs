@@ -59,3 +59,61 @@ fn words_of(argument: &clap::Arg) -> String {
     words.extend(argument.is_hide_set().then(|| "(hidden)".to_owned()));
     words.join(" ")
 }
+
+/// Every command that README and book show is one the program takes.
+#[test]
+fn documented_commands_are_accepted() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut open =
+        vec![root.join("README.md"), root.join("docs"), root.join("examples"), root.join("integrations")];
+    let (mut seen, mut refused) = (0, Vec::new());
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            for line in documented(&std::fs::read_to_string(&path).unwrap()) {
+                seen += 1;
+                if let Err(error) = <Cli as clap::Parser>::try_parse_from(words(&line))
+                    && error.use_stderr()
+                {
+                    refused.push(format!("{}: {line}\n{error}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(seen > 100, "only {seen} commands were found");
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+/// Command lines in the code blocks of a page, without what is said about them.
+fn documented(page: &str) -> Vec<String> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    let lines = blocks.flat_map(|block| block.lines().skip(1).map(str::trim));
+    let commands = lines.filter_map(|line| {
+        let line = line.strip_prefix("$ ").unwrap_or(line);
+        let line = line
+            .strip_prefix("cargo run --release -- ")
+            .map(|rest| format!("throughline {rest}"))
+            .or_else(|| line.starts_with("throughline ").then(|| line.to_owned()))?;
+        // A remark stands two spaces or a `#` away; pipes and redirections are the shell's.
+        let ends = ["  ", " #", " |", " <", " >", " &&", " 2>"];
+        let end = ends.iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
+        Some(line[..end].to_owned())
+    });
+    commands.filter(|command| !command.contains("COMMAND") && !command.contains("...")).collect()
+}
+
+/// The words of a command line: quotes hold words together, brackets mark what may be left out.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for character in line.chars().filter(|character| !matches!(character, '[' | ']')) {
+        match (quote, character) {
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            (None, ' ') => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
+            _ => word.push(character),
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words.into_iter().map(|word| if word == "N" { "3".to_owned() } else { word }).collect()
+}

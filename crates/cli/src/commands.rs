@@ -1,20 +1,34 @@
 //! One module per command: its arguments, what it does, and beside it what it prints.
 
+#[cfg(feature = "online")]
 pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod compress;
 pub(crate) mod config;
+#[cfg(feature = "online")]
 pub(crate) mod doctor;
+#[cfg(feature = "online")]
 pub(crate) mod engine;
+#[cfg(feature = "online")]
 pub(crate) mod import;
+#[cfg(feature = "online")]
 pub(crate) mod insights;
 pub(crate) mod inspect;
+#[cfg(feature = "online")]
 pub(crate) mod lcm;
+#[cfg(feature = "online")]
 pub(crate) mod mcp;
+#[cfg(feature = "online")]
 pub(crate) mod models;
+#[cfg(feature = "online")]
 pub(crate) mod plugins;
+#[cfg(feature = "online")]
 pub(crate) mod replay;
+#[cfg(feature = "online")]
 pub(crate) mod search;
+#[cfg(feature = "online")]
 pub(crate) mod sessions;
+#[cfg(feature = "online")]
 pub(crate) mod token;
+#[cfg(feature = "online")]
 pub(crate) mod usage;

@@ -19,7 +19,7 @@ use throughline_transcript::{Source, Transcript};
 use crate::app::App;
 use crate::args::WindowArgs;
 use crate::error::{CliError, Exit};
-use crate::model_client::catalogue;
+use crate::model_catalogue::catalogue;
 use crate::record::OpenRecord;
 use crate::settings::{SettingFlag, load_settings};
 use crate::token_counter::TokenCounter;

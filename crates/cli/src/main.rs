@@ -1,24 +1,41 @@
 //! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
 
+#![cfg_attr(
+    not(feature = "online"),
+    expect(dead_code, reason = "the offline tools share their parts with the other commands")
+)]
+
+#[cfg(feature = "online")]
 mod access_token_file;
 mod agent_history;
 mod app;
 mod args;
+#[cfg(feature = "online")]
 mod chat;
 mod cli;
 mod commands;
 mod context_breakdown;
+#[cfg(feature = "online")]
 mod engines;
 mod error;
 mod files;
 mod home;
+#[cfg(feature = "online")]
 mod host;
 mod input;
 mod limits;
+mod model_catalogue;
+#[cfg(feature = "online")]
 mod model_client;
 mod offered_session;
+#[cfg(feature = "online")]
 mod recall_tools;
+#[cfg(feature = "online")]
 mod record;
+#[cfg(not(feature = "online"))]
+#[path = "no_record.rs"]
+mod record;
+#[cfg(feature = "online")]
 mod serve;
 mod settings;
 mod token_counter;

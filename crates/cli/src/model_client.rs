@@ -1,43 +1,20 @@
-//! Talking to models from the command line: the client, the runtime it needs, the user's catalogue, and every way that
+//! Talking to models from the command line: the client, the runtime it needs, and every way that
 //! can fail told to the user.
 
-use std::fs;
 use std::future::Future;
-use std::io::ErrorKind;
 use std::num::NonZeroU32;
 
 use throughline_provider::{
     Client, ClientOptions, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel, ProviderError,
     RetryLimits, TimeLimits,
 };
-use throughline_tokens::Catalogue;
 
 use crate::app::App;
-use crate::error::{CliError, Exit, io_words, path_words};
+use crate::error::{CliError, Exit, io_words};
 use crate::ui::text::{counted, on_one_line};
 
-/// The user's own catalogue, in the home directory.
-const CATALOGUE_FILE: &str = "models.json";
 /// Variables that name a proxy, the more particular ones first.
 const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-
-/// The shipped catalogue, with the user's file over it where there is one.
-pub(crate) fn catalogue(app: &App) -> Result<Catalogue, CliError> {
-    let path = app.home.join(CATALOGUE_FILE);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Catalogue::shipped()),
-        Err(error) => {
-            return Err(CliError::new(Exit::BadConfig, format!("cannot read {}", path_words(&path)))
-                .because(io_words(&error)));
-        }
-    };
-    Catalogue::with_file(&text).map_err(|error| {
-        CliError::new(Exit::BadConfig, format!("{} is not a model catalogue", path_words(&path)))
-            .because(error.to_string())
-            .hint(r#"it reads {"version": 1, "models": [{"name": "my-model", "window": 32768}]}"#)
-    })
-}
 
 /// The proxy of the environment, if there is one.
 pub(crate) fn proxy(app: &App) -> Option<String> {

@@ -4,6 +4,7 @@ pub(crate) mod figures;
 pub(crate) mod gauge;
 pub(crate) mod messages;
 pub(crate) mod output;
+#[cfg(feature = "online")]
 pub(crate) mod progress;
 pub(crate) mod table;
 pub(crate) mod text;

@@ -31,13 +31,17 @@
 //! For programs that read Throughline's settings file. Not for: reading the file or the environment, and rules about
 //! context (`throughline-engine`).
 
+#[cfg(feature = "http")]
 mod http_upstream;
 mod model_spec;
 mod resolve;
+#[cfg(feature = "http")]
 mod summary_settings;
 mod threshold;
 
+#[cfg(feature = "http")]
 pub use http_upstream::HttpUpstream;
 pub use model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 pub use resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
+#[cfg(feature = "http")]
 pub use summary_settings::{RouteSearch, SummarySettings};

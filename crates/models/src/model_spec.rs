@@ -4,18 +4,24 @@
 //! Looking a model up is apart from asking it: what was found can be shown without a single call. Not for: reading
 //! settings or the environment; whoever calls passes them in.
 
+#[cfg(feature = "http")]
 use std::sync::Arc;
 
 use throughline_config::{CacheTtl as TtlSetting, Secret, Settings, WindowScope, WindowSetting, WireChoice};
-use throughline_engine::{ModelTarget, PriceSource};
+#[cfg(feature = "http")]
+use throughline_engine::ModelTarget;
+use throughline_engine::PriceSource;
 use throughline_provider::{
-    BaseUrl, CachePolicy, CacheTtl, Client, Endpoint, EndpointError, EndpointKind, EndpointSettings,
-    EndpointWindow, ResolvedWindow, TimeLimits,
+    BaseUrl, CachePolicy, CacheTtl, Endpoint, EndpointError, EndpointKind, EndpointSettings, EndpointWindow,
+    ResolvedWindow,
 };
+#[cfg(feature = "http")]
+use throughline_provider::{Client, TimeLimits};
 use throughline_store::GuardScope;
 use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
 use throughline_transcript::WireFormat;
 
+#[cfg(feature = "http")]
 use crate::http_upstream::HttpUpstream;
 use crate::resolve::{LimitSources, ResolvedLimits, resolve_limits};
 use crate::threshold::ThresholdChoice;
@@ -342,6 +348,7 @@ impl ModelAtEndpoint {
         }
     }
 
+    #[cfg(feature = "http")]
     /// Asks the endpoint itself for the window, and puts together what is known. An endpoint that does not answer is no
     /// trouble: the other sources count then.
     pub async fn look_up(
@@ -366,12 +373,14 @@ impl ModelAtEndpoint {
         configured.or_else(|| (self.wire == WireFormat::Anthropic).then(usual))
     }
 
+    #[cfg(feature = "http")]
     /// The model, ready to be asked; `None` without an endpoint.
     #[must_use]
     pub fn target(&self, client: &Client) -> Option<ModelTarget> {
         self.target_within(client, TimeLimits::of(self.endpoint.as_ref()?))
     }
 
+    #[cfg(feature = "http")]
     /// The same, with limits on time of the caller's.
     #[must_use]
     pub fn target_within(&self, client: &Client, limits: TimeLimits) -> Option<ModelTarget> {

@@ -192,6 +192,7 @@ impl CallError {
 }
 
 /// How long things took.
+#[cfg(feature = "client")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTimings {
     /// Until the head of the answer was there.

@@ -10,4 +10,5 @@ pub(crate) mod extract;
 pub(crate) mod folder;
 #[cfg(feature = "sqlite")]
 mod frame_table;
+#[cfg(feature = "sqlite")]
 pub(crate) mod pieces;

@@ -14,8 +14,8 @@ use throughline_transcript::{Role, WireFormat, compact_json_string, text_message
 use crate::call::{PreambleId, StoredPreamble};
 use crate::error::Result;
 use crate::ids::{Owner, SessionId};
-use crate::import::PREAMBLE_GUARD;
 use crate::sessions::guard::GuardScope;
+use crate::sessions::guard::PREAMBLE_GUARD;
 use crate::sessions::session::Session;
 use crate::store::Store;
 

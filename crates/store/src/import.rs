@@ -42,7 +42,6 @@ use files::{ListedBy, ListedFile};
 use hermes::HermesDatabase;
 use recorder::Recorder;
 
-pub(crate) use recorder::PREAMBLE_GUARD;
 pub use report::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport};
 
 /// Brings histories into a record.

@@ -45,10 +45,6 @@ mod layer;
 mod memory;
 mod message;
 mod overview;
-#[cfg_attr(
-    not(feature = "sqlite"),
-    expect(dead_code, reason = "search is done by the store on disk; the small store has only its types")
-)]
 mod search;
 mod sessions;
 #[cfg(feature = "sqlite")]

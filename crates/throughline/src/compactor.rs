@@ -102,7 +102,8 @@ impl CompactorBuilder {
 
     /// Every limit for a model and a cap on its output.
     fn policy(&self, model: &str, output_cap_tokens: Option<u64>) -> LimitPolicy {
-        let window_tokens = self.window_tokens.unwrap_or_else(|| Catalogue::shipped_facts(model).window_tokens);
+        let window_tokens =
+            self.window_tokens.unwrap_or_else(|| Catalogue::shipped_facts(model).window_tokens);
         let usual = LimitPolicy::for_window(window_tokens);
         LimitPolicy {
             threshold_ratio: self.threshold_ratio.unwrap_or(usual.threshold_ratio),

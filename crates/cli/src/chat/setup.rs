@@ -24,7 +24,8 @@ use crate::app::App;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
-use crate::model_client::{catalogue, client, configured_slots, not_configured};
+use crate::model_catalogue::catalogue;
+use crate::model_client::{client, configured_slots, not_configured};
 use crate::record::{open_store, refused};
 use crate::settings::load_settings;
 

@@ -11,7 +11,8 @@ use crate::app::App;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
-use crate::model_client::{catalogue, client_for_any};
+use crate::model_catalogue::catalogue;
+use crate::model_client::client_for_any;
 use crate::settings::load_settings;
 
 /// Be the context engine of another agent, over standard input and output

@@ -14,7 +14,7 @@ use throughline_transcript::Message;
 use crate::agent_history::{AgentHistory, history_locations};
 use crate::app::App;
 use crate::error::{CliError, Exit, path_words};
-use crate::model_client::catalogue;
+use crate::model_catalogue::catalogue;
 use crate::record::lock::{Lock, LockAttempt};
 use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;

@@ -12,7 +12,8 @@ use throughline_tokens::{Catalogue, Cost, Limits, OwnValue, PriceBasis, PricedCa
 
 use crate::app::App;
 use crate::error::CliError;
-use crate::model_client::{catalogue, client, key_words, model_problem, not_configured, refused, wait_for};
+use crate::model_catalogue::catalogue;
+use crate::model_client::{client, key_words, model_problem, not_configured, refused, wait_for};
 use crate::record::{self, OpenRecord};
 use crate::settings::load_settings;
 use crate::ui::output::print_json;

@@ -41,6 +41,7 @@ mod mcp;
 mod models;
 #[cfg(unix)]
 mod one_figure;
+mod picture;
 mod record;
 mod reference;
 mod replay;

@@ -12,7 +12,7 @@ use throughline_transcript::Message;
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::message::{CallNames, NewMessage, StoredMessage};
-use crate::sessions::guard::{Guard, GuardScope};
+use crate::sessions::guard::{Guard, GuardScope, PREAMBLE_GUARD};
 use crate::sessions::session::{EndReason, Link, LinkKind, NewSession, Origin, Session};
 use crate::store::Store;
 use crate::views::summary::Continuation;
@@ -23,9 +23,6 @@ use super::conversation::{
 };
 use super::report::ImportCounts;
 use super::views;
-
-/// The guard that names the preamble a conversation came with.
-pub(crate) const PREAMBLE_GUARD: &str = "preamble";
 
 /// Messages in one transaction.
 const BATCH: usize = 1_000;

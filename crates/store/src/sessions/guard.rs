@@ -3,6 +3,9 @@
 
 use crate::ids::{Millis, Owner, SessionId};
 
+/// The guard that names the preamble a conversation came with.
+pub(crate) const PREAMBLE_GUARD: &str = "preamble";
+
 /// What a guard is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GuardScope {

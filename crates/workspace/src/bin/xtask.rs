@@ -1,4 +1,4 @@
-//! Chores of contributors: `cargo xtask stats [--details] [FOLDER]`.
+//! Chores of contributors: `cargo xtask stats [--details] [FOLDER]`, `cargo xtask picture`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command prints its result")]
 
@@ -9,9 +9,11 @@ use throughline_workspace::{SourceError, Stats, Workspace};
 
 const USAGE: &str = "\
 Usage: cargo xtask stats [--details] [FOLDER]
+       cargo xtask picture
 
-Prints the size of the production code, the largest import cycle, type names that are
-defined more than once, and exported names that no other crate uses.
+`picture` draws the terminal in README anew, from what the program prints. `stats` prints
+the size of the production code, the largest import cycle, type names that are defined more
+than once, and exported names that no other crate uses.
 
   --details  list the cycles and names themselves
   FOLDER     a checkout of the workspace, this one by default";
@@ -20,6 +22,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut folder: Option<PathBuf> = None;
     let mut details = false;
+    if arguments == ["picture"] {
+        return draw_picture();
+    }
     let Some(("stats", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) else {
         let asks_for_help = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
         if asks_for_help {
@@ -50,6 +55,16 @@ fn main() -> ExitCode {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Runs the test that compares the picture, and has it write the file.
+fn draw_picture() -> ExitCode {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["test", "--workspace", "--test", "cli", "picture"]).env("INSTA_UPDATE", "always");
+    match cargo.status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     }
 }
 

@@ -53,5 +53,4 @@ pub use output_limit::OutputLimit;
 pub use prompt::PromptParts;
 pub use tool::{Effect, Proposal, ToolBox, ToolError};
 pub use tools::memory::MemoryFiles;
-pub use visible::is_hidden;
 pub use workspace::Workspace;

@@ -2,7 +2,11 @@
 
 #![cfg_attr(
     not(feature = "online"),
-    expect(dead_code, reason = "the offline tools share their parts with the other commands")
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "the offline tools share their parts with the other commands"
+    )
 )]
 
 #[cfg(feature = "online")]

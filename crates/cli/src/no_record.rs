@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use throughline_store::{LoadedView, MemoryStore, Owner, Session, SessionId, StoreError};
+use throughline_engine::LoadedView;
+use throughline_store::{MemoryStore, Owner, Session, SessionId, StoreError};
 use throughline_transcript::Transcript;
 
 use crate::app::App;

@@ -34,6 +34,11 @@
 //!
 //! Not for: deciding when to compact, talking to models, printing.
 
+#![cfg_attr(
+    not(feature = "sqlite"),
+    expect(dead_code, reason = "the store in memory shares its parts with the one on disk")
+)]
+
 mod artifacts;
 mod call;
 mod error;

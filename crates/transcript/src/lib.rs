@@ -34,6 +34,7 @@ mod cuts;
 mod decode;
 mod detect;
 mod group;
+mod hidden;
 mod human;
 mod json;
 mod layout;
@@ -56,6 +57,7 @@ pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing, SeamRol
 pub use decode::{DecodeError, DecodeOptions, decode};
 pub use detect::WireFormatChoice;
 pub use group::{Group, GroupKind, Groups};
+pub use hidden::is_hidden;
 pub use human::{asks_for_summary, human_words, is_client_summary, strip_injected};
 pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
 pub use log_facts::{LogCall, LogFacts, NewView, SubAgent};

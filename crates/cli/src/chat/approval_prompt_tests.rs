@@ -74,7 +74,7 @@ proptest! {
         let words = question_words(&question_about(&command), columns);
         prop_assert_eq!(command_shown(&words), command.as_str());
         let plain = anstream::adapter::strip_str(&words).to_string();
-        prop_assert!(!plain.chars().any(|c| throughline_agent::is_hidden(c) && !matches!(c, '\n' | '\t')));
+        prop_assert!(!plain.chars().any(|c| throughline_transcript::is_hidden(c) && !matches!(c, '\n' | '\t')));
     }
 }
 

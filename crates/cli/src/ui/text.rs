@@ -103,7 +103,7 @@ fn is_unprintable(c: char) -> bool {
     let joins = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{ad}');
     // White space of other widths is just that here.
     let is_space = c.is_whitespace() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
-    throughline_agent::is_hidden(c) && !joins && !is_space
+    throughline_transcript::is_hidden(c) && !joins && !is_space
 }
 
 /// One line of at most `max_columns` columns that gives an idea of a text: runs of white space become one space, and

@@ -9,21 +9,30 @@
 //!
 //! Not for: where the index is stored and which rows it covers; that is the store's part.
 
+#[cfg(feature = "sqlite")]
 pub(crate) mod case_fold;
+#[cfg(feature = "sqlite")]
 pub(crate) mod fingerprint;
 #[cfg(feature = "sqlite")]
 pub(crate) mod language;
+#[cfg(feature = "sqlite")]
 pub(crate) mod matching;
 #[cfg(feature = "sqlite")]
 pub(crate) mod passages;
+#[cfg(feature = "sqlite")]
 pub(crate) mod prefilter;
+#[cfg(feature = "sqlite")]
 pub(crate) mod query;
 #[cfg(feature = "sqlite")]
 pub(crate) mod question;
+#[cfg(feature = "sqlite")]
 pub(crate) mod rank;
 pub(crate) mod request;
+#[cfg(feature = "sqlite")]
 pub(crate) mod searchable;
+#[cfg(feature = "sqlite")]
 pub(crate) mod snippet;
+#[cfg(feature = "sqlite")]
 pub(crate) mod terms;
 #[cfg(feature = "sqlite")]
 pub(crate) mod windows;

@@ -81,6 +81,9 @@ enum Command {
         /// A setting over the defaults, for example compression.target_ratio=0.1 (repeatable).
         #[arg(long = "set", value_name = "KEY=VALUE")]
         settings: Vec<String>,
+        /// Measure views at these values of compression.target_tokens too.
+        #[arg(long = "target", value_name = "TOKENS", value_delimiter = ',')]
+        targets: Vec<u64>,
         /// Folder of notes (NAME.md) that are played as a model's one answer and merged as the gateway merges them.
         #[arg(long)]
         words: Option<PathBuf>,
@@ -237,6 +240,7 @@ pub fn main() -> ExitCode {
             window,
             parts,
             settings,
+            targets,
             words,
             hermes,
             show,
@@ -254,6 +258,7 @@ pub fn main() -> ExitCode {
                 window_tokens,
                 parts,
                 settings,
+                targets,
                 words,
                 hermes,
                 show,

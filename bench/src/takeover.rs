@@ -57,6 +57,8 @@ pub(crate) struct Takeover {
     pub(crate) parts: Vec<usize>,
     /// Settings over the defaults.
     pub(crate) settings: Vec<String>,
+    /// Values of `compression.target_tokens` whose views are measured too.
+    pub(crate) targets: Vec<u64>,
     /// Folder of notes that are played as a model's answer.
     pub(crate) words: Option<PathBuf>,
     /// A Python that has Hermes, for a column of its rules.
@@ -190,7 +192,7 @@ fn marked_sessions(asked: &Takeover) -> Result<Vec<Marked>, String> {
 struct Bench<'a> {
     asked: &'a Takeover,
     compactor: Compactor,
-    smaller: [(String, Compactor); 2],
+    smaller: Vec<(String, Compactor)>,
     baselines: Baselines,
     scorer: Scorer,
 }
@@ -203,11 +205,17 @@ impl<'a> Bench<'a> {
             let name = format!("ours, target_ratio 0.10, window {}", table::thousands(window));
             Compactor::new(window, &smaller).map(|compactor| (name, compactor))
         });
-        let [first, second] = smaller_views;
+        let targets = asked.targets.iter().map(|target| {
+            let mut settings = asked.settings.clone();
+            settings.push(format!("compression.target_tokens={target}"));
+            let name = format!("ours, target_tokens {}", table::thousands(*target));
+            Compactor::new(asked.window_tokens, &settings).map(|compactor| (name, compactor))
+        });
+        let smaller_views = smaller_views.into_iter().chain(targets).collect::<Result<Vec<_>, String>>()?;
         Ok(Self {
             asked,
             compactor: Compactor::new(asked.window_tokens, &asked.settings)?,
-            smaller: [first?, second?],
+            smaller: smaller_views,
             baselines: Baselines::new().map_err(|error| error.to_string())?,
             scorer: Scorer::new().map_err(|error| error.to_string())?,
         })
@@ -242,11 +250,18 @@ impl<'a> Bench<'a> {
             return Ok(candidates);
         };
         if self.asked.words.is_some() {
-            let view = self.merged(marked, &words).map_err(|error| format!("{name}: {error}"))?;
+            let view =
+                self.merged(&self.compactor, marked, &words).map_err(|error| format!("{name}: {error}"))?;
             candidates.push(ours("merged".to_owned(), &view));
         }
         candidates.push(Candidate::alone("model", words, NotesForm::Sections));
         Ok(candidates)
+    }
+
+    /// The notes that are played as a model's answer, where a folder of them was given.
+    fn words_of(&self, marked: &Marked) -> Option<String> {
+        let path = self.asked.words.as_ref()?.join(format!("{}.md", marked.truth.session));
+        std::fs::read_to_string(path).ok()
     }
 
     /// How often the past is compacted, each with its column.
@@ -260,15 +275,15 @@ impl<'a> Bench<'a> {
 
     /// The view after a compaction of the whole past for which a model wrote these words; after the parts before it were
     /// compacted by rules, if there are parts.
-    fn merged(&self, marked: &Marked, words: &str) -> Result<Vec<Spoken>, String> {
+    fn merged(&self, compactor: &Compactor, marked: &Marked, words: &str) -> Result<Vec<Spoken>, String> {
         let past = marked.past();
         let ends = marked.ends(Some(self.asked.parts.first().copied().unwrap_or(1)));
         let (last, earlier) =
             ends.split_last().map_or((past.len(), &[][..]), |(last, earlier)| (*last, earlier));
-        let mut view = compacted(&self.compactor, past, earlier)?;
+        let mut view = compacted(compactor, past, earlier)?;
         let at = earlier.last().copied().unwrap_or(0);
         view.extend_from_slice(past.get(at..last).unwrap_or_default());
-        self.compactor.with_words(&view, words)
+        compactor.with_words(&view, words)
     }
 
     /// What must not be lost, after compactions where the client made them, and after one and three in a row.
@@ -301,6 +316,10 @@ impl<'a> Bench<'a> {
         }
         for (name, compactor) in &self.smaller {
             add(name, &view_text(&compacted(compactor, past, &marked.ends(None))?));
+            if let Some(words) = self.words_of(marked).filter(|_| name.contains("target_tokens")) {
+                let view = self.merged(compactor, marked, &words)?;
+                add(&name.replace("ours", "merged"), &view_text(&view));
+            }
         }
         add(
             "ours after three compactions",

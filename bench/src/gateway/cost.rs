@@ -40,7 +40,7 @@ const SUMMARY_TOKENS: u64 = 2_000;
 const PAUSE: Duration = Duration::from_millis(80);
 const PAUSE_FROM_BYTES: usize = 200_000;
 /// By what requests for a summary are known.
-const OF_SUMMARIES: &str = "How the notes are written:";
+const OF_SUMMARIES: &str = "Rules for the notes:";
 
 /// Who holds the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]

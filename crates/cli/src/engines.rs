@@ -4,7 +4,8 @@ pub(crate) mod manifest;
 mod services;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::{EngineFallback, LcmSettings, Settings};
@@ -14,7 +15,7 @@ use throughline_engine::{
     SummariserSource, SummarySetup, learnt_window,
 };
 use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallToolset};
-use throughline_models::{RouteSearch, SummarySettings};
+use throughline_models::{ClientOwners, RouteSearch, SummarySettings};
 use throughline_plugin::{EngineBounds, EngineHealth, FallbackEngine, ProcessEngine, UnavailableEngine};
 use throughline_provider::Client;
 use throughline_redact::Redactor;
@@ -29,6 +30,9 @@ use crate::files::engine_directories;
 
 /// Where to look when an engine cannot be had.
 const ASK_PLUGINS: &str = "`throughline plugins` lists the engines and their problems";
+
+/// How long a client's call waits for notes of a model that are on their way.
+const CLIENT_WAIT: Duration = Duration::from_secs(2);
 
 /// How the model of a conversation is called where there are many of them.
 const OWN_MODEL: &str = "the conversation's own model";
@@ -66,6 +70,10 @@ pub(crate) struct Engines {
     directories: Vec<EngineDirectory>,
     health: Arc<EngineHealth>,
     app: Arc<App>,
+    /// Whose clients are served.
+    owners: ClientOwners,
+    /// The first owner whose conversation an engine was made for.
+    first_owner: Arc<Mutex<Option<Owner>>>,
 }
 
 impl Engines {
@@ -75,10 +83,19 @@ impl Engines {
         Self::with_summaries_by(wishes, parts).await
     }
 
-    /// The same for conversations on somebody else's key: nothing is asked on it for summaries unless the settings say so.
-    pub(crate) async fn find_for_clients(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), CliError> {
-        let wishes = SummarySettings::named_in(parts.settings);
-        Self::with_summaries_by(wishes, parts).await
+    /// The same for conversations on the keys of clients: the conversation's own model writes with the client's key, where
+    /// the settings and the owners of access tokens let it. No call waits long for it.
+    pub(crate) async fn find_for_clients(
+        parts: EngineParts<'_>,
+        owners: ClientOwners,
+    ) -> Result<(Self, Vec<String>), CliError> {
+        let wishes = SummarySettings::for_clients(parts.settings, owners);
+        let (mut engines, problems) = Self::with_summaries_by(wishes, parts).await?;
+        if engines.summaries.as_ref().is_some_and(|setup| setup.own_model == OwnModel::ByClientKey) {
+            engines.compressor.summary_wait = Some(CLIENT_WAIT);
+        }
+        engines.owners = owners;
+        Ok((engines, problems))
     }
 
     async fn with_summaries_by(
@@ -123,7 +140,19 @@ impl Engines {
         let (fallback, app) = (settings.context.fallback, Arc::new(app.clone()));
         let health = Arc::<EngineHealth>::default();
         let lossless = LosslessParts { store, host, limits: lcm_limits(&settings.lcm) };
-        let mut engines = Self { compressor, lossless, summaries, name, fallback, directories, health, app };
+        let (owners, first_owner) = (ClientOwners::One, Arc::default());
+        let mut engines = Self {
+            compressor,
+            lossless,
+            summaries,
+            name,
+            fallback,
+            directories,
+            health,
+            app,
+            owners,
+            first_owner,
+        };
         match engines.try_make(&Owner::default()) {
             // A broken engine stops no conversation; a name that means nothing is a mistake in the settings.
             Ok(_) | Err(RegistryError::Broken { .. }) => {}
@@ -140,6 +169,20 @@ impl Engines {
 
     /// The engine of one more conversation of an owner.
     pub(crate) fn make(&self, owner: &Owner) -> Arc<dyn ContextEngine> {
+        if self.is_another_owner(owner) {
+            return Self { summaries: None, ..self.clone() }.make_for(owner);
+        }
+        self.make_for(owner)
+    }
+
+    /// Whether tokens of a second owner were made since the start: then rules write, as if they had been there.
+    fn is_another_owner(&self, owner: &Owner) -> bool {
+        let mut first = self.first_owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let asks_own = self.summaries.as_ref().is_some_and(|setup| setup.own_model == OwnModel::ByClientKey);
+        asks_own && first.get_or_insert_with(|| owner.clone()) != owner
+    }
+
+    fn make_for(&self, owner: &Owner) -> Arc<dyn ContextEngine> {
         self.try_make(owner).unwrap_or_else(|problem| match problem {
             RegistryError::Broken { why, .. } => self.absent(&why),
             other => self.absent(&other.to_string()),
@@ -199,11 +242,24 @@ impl Engines {
             return format!("as the engine {name} has them");
         }
         let Some(setup) = &self.summaries else {
-            return "by rules; a model for them goes into auxiliary.compression".to_owned();
+            let why = match self.owners {
+                ClientOwners::One => {
+                    "by rules; auxiliary.compression.provider: auto has the model write them"
+                }
+                ClientOwners::Several => {
+                    "by rules, since access tokens have several owners; auxiliary.compression.provider: main has the model write them"
+                }
+            };
+            return why.to_owned();
         };
+        if setup.own_model == OwnModel::ByClientKey {
+            return "by the conversation's own model with the client's key, else by rules; \
+                    auxiliary.compression.provider: rules turns that off"
+                .to_owned();
+        }
         let mut authors: Vec<&str> = setup.routes.iter().map(|route| route.target.model.as_str()).collect();
         match setup.own_model {
-            OwnModel::First => authors.insert(0, OWN_MODEL),
+            OwnModel::First | OwnModel::ByClientKey => authors.insert(0, OWN_MODEL),
             OwnModel::Last => authors.push(OWN_MODEL),
             OwnModel::Never => {}
         }
@@ -228,7 +284,9 @@ impl Engines {
         let LosslessParts { store, host, limits } = self.lossless.clone();
         let CompressorSetup { on_failure, prune, redactor, .. } = self.compressor.clone();
         let by_rules = LcmSetup::by_rules(store, owner.clone(), host);
-        let summarisers = self.summarisers();
+        // Its leaves are written while a call waits.
+        let asks_own = self.summaries.as_ref().is_some_and(|setup| setup.own_model == OwnModel::ByClientKey);
+        let summarisers = if asks_own { by_rules.summarisers.clone() } else { self.summarisers() };
         Arc::new(LcmEngine::new(LcmSetup { summarisers, on_failure, prune, redactor, limits, ..by_rules }))
     }
 

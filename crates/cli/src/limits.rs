@@ -154,6 +154,7 @@ impl TranscriptLimits {
         let Limits {
             threshold_tokens,
             target_ratio,
+            target_tokens,
             tail_tokens,
             reserved_output_tokens,
             hygiene_tokens,
@@ -169,7 +170,10 @@ impl TranscriptLimits {
         };
         let fixed = |tokens: u64| Effective { configured: tokens, effective: tokens, reason: None };
         let tail_configured = (threshold_tokens.configured as f64 * target_ratio.configured) as u64;
-        let tail_reason = if let Some(reason) = target_ratio.reason {
+        let tail_configured = if target_tokens.is_some() { *tail_tokens } else { tail_configured };
+        let tail_reason = if target_tokens.is_some() {
+            Some("follows from compression.target_tokens".to_owned())
+        } else if let Some(reason) = target_ratio.reason {
             Some(format!("target_ratio {} {reason}", target_ratio.configured))
         } else {
             threshold_tokens.reason.map(|_| "follows from the threshold".to_owned())
@@ -194,6 +198,9 @@ impl TranscriptLimits {
             row("hard_limit_tokens", hard_limit_tokens, None),
             row("hygiene_tokens", hygiene_tokens, None),
         ];
+        if let Some(target) = target_tokens {
+            rows.push(row("target_tokens", target, None));
+        }
         if self.limits.protect_last_n < SMALLEST_TAIL_MESSAGES {
             let least = LimitInForce {
                 configured: self.limits.protect_last_n as u64,

@@ -6,7 +6,7 @@ use throughline_transcript::{Groups, Message, Role, WireFormat, text_message};
 
 use crate::mend::{Repairs, mend};
 use crate::plan::{Joint, Plan, joint};
-use crate::preface::{ACKNOWLEDGEMENT, SYSTEM_NOTE};
+use crate::preface::{ACKNOWLEDGEMENT, BRIDGE, SYSTEM_NOTE};
 use crate::rendition::{Rendition, with_note};
 use crate::view::{Synthetic, ViewItem};
 
@@ -33,6 +33,11 @@ pub fn assemble(
     let kept = plan.pinned.clone().into_iter().flatten().chain(plan.tail.clone());
     let kept = mend(wire_format, messages, groups, kept.map(ViewItem::Verbatim).collect(), &mut repairs);
     let joint = joint_after_mending(wire_format, messages, plan, &items, &kept, repairs);
+    let ends_head = items.last().and_then(ViewItem::message).and_then(|index| messages.get(index));
+    if joint.summary_role == Role::User && ends_head.is_some_and(|last| last.role() == Role::User) {
+        let json = text_message(wire_format, Role::Assistant, BRIDGE);
+        items.push(ViewItem::Synthetic(Synthetic::Acknowledgement, json));
+    }
     items.push(ViewItem::Summary(text_message(wire_format, joint.summary_role, &summary_text(kept.len()))));
     if joint.acknowledge {
         let json = text_message(wire_format, Role::Assistant, ACKNOWLEDGEMENT);

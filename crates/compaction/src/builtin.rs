@@ -10,12 +10,18 @@ mod story;
 mod topic;
 mod write;
 
+use crate::document::SummaryDocument;
 use crate::preface::Maker;
 use crate::summarise::{Summariser, SummaryFuture, SummaryRequest};
 
 /// Summarises by rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleSummariser;
+
+/// The notes of a request by rules.
+pub(crate) fn notes_by_rules(request: &SummaryRequest<'_>) -> SummaryDocument {
+    write::write(request)
+}
 
 impl Summariser for RuleSummariser {
     fn name(&self) -> &str {
@@ -31,7 +37,7 @@ impl Summariser for RuleSummariser {
     }
 
     fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
-        Box::pin(std::future::ready(Ok(write::write(&request))))
+        Box::pin(std::future::ready(Ok(notes_by_rules(&request))))
     }
 }
 

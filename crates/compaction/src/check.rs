@@ -301,7 +301,7 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
             unknown.sort_by_key(|anchor| std::cmp::Reverse(anchor.len()));
             unknown.dedup();
             for anchor in unknown {
-                if stands_in_source(request, &anchor) {
+                if is_other_words(request, &anchor) || stands_in_source(request, &anchor) {
                     continue;
                 }
                 if let Some(text) = replaced_outside_masks(&entry.text, &anchor) {
@@ -342,6 +342,98 @@ fn is_day(anchor: &str) -> bool {
         })
     };
     part(4, 1970..=9999) && part(2, 1..=12) && part(2, 1..=31) && parts.next().is_none()
+}
+
+/// Names of products as everybody writes them. They name nothing that could be looked up wrongly.
+const PRODUCT_NAMES: [&str; 32] = [
+    "AppImage",
+    "BitBucket",
+    "ChatGPT",
+    "CircleCI",
+    "CloudFlare",
+    "DevOps",
+    "DuckDB",
+    "ESLint",
+    "FastAPI",
+    "GitHub",
+    "GitLab",
+    "GraphQL",
+    "HomeBrew",
+    "IntelliJ",
+    "JavaScript",
+    "LaTeX",
+    "LinkedIn",
+    "MongoDB",
+    "MySQL",
+    "NodeJS",
+    "NumPy",
+    "OAuth",
+    "OpenAI",
+    "OpenAPI",
+    "PostgreSQL",
+    "PowerShell",
+    "PyTorch",
+    "SQLite",
+    "TypeScript",
+    "WebSocket",
+    "YouTube",
+    "macOS",
+];
+
+/// Whether a string that stands nowhere as it is says in other words what does: two words with a slash between them, a
+/// name of the source with other capitals, the name of a product, or a range within one of the source.
+fn is_other_words(request: &SummaryRequest<'_>, anchor: &str) -> bool {
+    is_word_pair(request, anchor) || is_spelt_name(request, anchor) || is_inner_range(request, anchor)
+}
+
+/// `created/modified`, `first/last`: plain words, the first of which is no folder of the source.
+fn is_word_pair(request: &SummaryRequest<'_>, anchor: &str) -> bool {
+    let words: Vec<&str> = anchor.split('/').collect();
+    let is_word = |word: &&str| {
+        word.len() >= 2
+            && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && word.bytes().skip(1).all(|byte| byte.is_ascii_lowercase())
+    };
+    let [first, _, ..] = words.as_slice() else { return false };
+    if words.len() > 4 || !words.iter().all(is_word) {
+        return false;
+    }
+    let folder = format!("{first}/");
+    !request.ledger.anchors().any(|(text, info)| {
+        info.kind == AnchorKind::Path
+            && text.match_indices(folder.as_str()).any(|(at, _)| at == 0 || text[..at].ends_with('/'))
+    })
+}
+
+/// `GitHub` where the source has `github.com`, or a product's name.
+fn is_spelt_name(request: &SummaryRequest<'_>, anchor: &str) -> bool {
+    if anchor.len() < 4 || !anchor.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return false;
+    }
+    let name = anchor.to_ascii_lowercase();
+    PRODUCT_NAMES.iter().any(|known| known.eq_ignore_ascii_case(anchor))
+        || request.messages.iter().any(|message| message.json().contains(name.as_str()))
+}
+
+/// `120-140` where the source names a range that it lies in, or both of its ends.
+fn is_inner_range(request: &SummaryRequest<'_>, anchor: &str) -> bool {
+    let Some((start, end)) = range_of(anchor) else { return false };
+    let known = |number: u64| request.ledger.anchor(&number.to_string()).is_some();
+    let inside = request.ledger.anchors().any(|(text, info)| {
+        info.kind == AnchorKind::Number && range_of(text).is_some_and(|(from, to)| from <= start && end <= to)
+    });
+    inside || known(start) && known(end)
+}
+
+/// The ends of a range of two whole numbers.
+fn range_of(text: &str) -> Option<(u64, u64)> {
+    let (start, end) = text.split_once('-')?;
+    let number = |digits: &str| {
+        let is_number = !digits.is_empty() && digits.len() <= 7 && digits.bytes().all(|b| b.is_ascii_digit());
+        is_number.then(|| digits.parse().ok()).flatten()
+    };
+    let (start, end) = (number(start)?, number(end)?);
+    (start <= end).then_some((start, end))
 }
 
 /// A slower look at the text itself: an anchor may be a piece of a longer one, or be written with separators.

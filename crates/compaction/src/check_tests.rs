@@ -281,3 +281,25 @@ fn runs_of_numbers_are_no_facts_and_single_numbers_are() {
     let numbers: Vec<&String> = found.iter().filter(|fact| fact.starts_with("Number")).collect();
     assert_eq!(numbers, ["Number 8443 @1", "Number 3000 @1"], "{found:?}");
 }
+
+#[test]
+fn what_is_said_in_other_words_stays() {
+    let middle = vec![
+        said(Role::User, "Push it to github.com and look at lines 100-160 of src/main.rs, or 300 to 420."),
+        said(Role::Assistant, "I read docs/plan.md."),
+    ];
+    request(middle, &said(Role::User, "Go on."), |request| {
+        let text = "Files created/modified on GitHub and in PostgreSQL; first/last line; src/main.rs 120-140 and \
+                    300-420; not 90-140, src/other, parseConfig or 7000-7100";
+        let mut document = SummaryDocument::default();
+        document.add(Section::CompletedActions, text);
+        let report = check(&mut document, request, Maker::Model, None, 0);
+        let mut removed = report.removed_strings.clone();
+        removed.sort();
+        assert_eq!(removed, ["7000-7100", "90-140", "parseConfig", "src/other"]);
+        let left = document.to_markdown();
+        for kept in ["created/modified", "GitHub", "PostgreSQL", "first/last", "120-140", "300-420"] {
+            assert!(left.contains(kept), "{kept}: {left}");
+        }
+    });
+}

@@ -23,6 +23,7 @@ fn budgets(window_tokens: u64) -> Budgets {
         tail_permille: 200,
         tail_tokens: window_tokens / 10,
         stretched_tail_tokens: window_tokens / 10 + window_tokens / 20,
+        target_tokens: None,
         head_tokens: window_tokens / 20,
         summary_cap_tokens: window_tokens / 8,
         summary_floor_tokens: 2_000,
@@ -152,7 +153,7 @@ fn a_head_never_counts_for_more_once_it_is_pruned() {
                 .collect();
             let sizes = |list: &[Message]| {
                 with_attempt(wire_format, list, 1_000, |conversation, _| {
-                    pruned_head_sizes(conversation, usize::MAX)
+                    pruned_head_sizes(conversation, usize::MAX, u64::MAX)
                 })
             };
             for (at, (before, after)) in sizes(&messages).into_iter().zip(sizes(&pruned)).enumerate() {

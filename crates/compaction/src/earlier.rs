@@ -5,7 +5,7 @@ use throughline_transcript::Message;
 use crate::document::SummaryDocument;
 use crate::merge::merge_parts;
 use crate::plan::Earlier;
-use crate::preface::{find_summary, is_acknowledgement};
+use crate::preface::{find_summary, is_acknowledgement, is_bridge};
 use crate::sections::Section;
 
 /// What the summaries of earlier compactions say, as one.
@@ -35,6 +35,8 @@ pub(crate) fn find_earlier(
     let mut kept = None;
     for (index, message) in messages.iter().enumerate().take(reach) {
         if let Some(found) = find_summary(message) {
+            let before = index.checked_sub(1).filter(|before| messages.get(*before).is_some_and(is_bridge));
+            earlier.acknowledgements.extend(before);
             earlier.summaries.push(index);
             stands_for += found.messages;
             kept = found.kept;

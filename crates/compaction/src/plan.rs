@@ -37,7 +37,7 @@ pub struct Plan {
     pub pinned: Option<Range<usize>>,
     /// Earlier summaries and acknowledgements of ours in the middle: updated or dropped, never summarised again.
     pub earlier: Earlier,
-    /// The role the summary speaks in.
+    /// The role the summary speaks in. Where head and summary are both a user's, a line of ours stands between them.
     pub summary_role: Role,
     /// Whether a one-line acknowledgement of ours must follow the summary.
     pub acknowledge: bool,
@@ -99,7 +99,7 @@ pub(crate) struct PlanInput<'a> {
     pub groups: &'a Groups,
     /// Tokens of each message.
     pub sizes: &'a [u64],
-    /// Tokens of the first messages as the head would show them, old tool results pruned.
+    /// Tokens of the first messages as the head would show them: old tool results pruned, the first prompt shortened.
     pub pruned_sizes: &'a [u64],
     /// Earlier summary, if there is one.
     pub earlier: Earlier,
@@ -124,7 +124,8 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     let last_human_group = last_human.and_then(|at| input.groups.containing(at)).map(|g| g.start..g.end);
 
     let mut head_limit = input.budget.protect_first_n.max(instructions).min(count);
-    head_limit = head_limit.min(affordable_head(input, instructions).max(instructions));
+    let first_prompt = first_prompt(input.messages, &input.earlier, input.budget.protect_first_n);
+    head_limit = head_limit.min(affordable_head(input, instructions, first_prompt).max(instructions));
     head_limit = input.earlier.first().map_or(head_limit, |at| head_limit.min(at));
     head_limit =
         last_human_group.as_ref().map_or(head_limit, |group| head_limit.min(group.start.max(instructions)));
@@ -133,6 +134,10 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     for at in (0..count).rev() {
         from_here[at] = from_here[at + 1].saturating_add(input.sizes.get(at).copied().unwrap_or(0));
     }
+    let least_head = first_prompt
+        .map(|at| at + 1)
+        .filter(|end| *end <= head_limit && heads.allows(*end))
+        .unwrap_or(instructions);
     let search = Search { input, cuts: &cuts, last_human: last_human_group, instructions, from_here };
     let mut head_end = heads.at_or_before(head_limit, instructions).unwrap_or(instructions);
     loop {
@@ -144,6 +149,12 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
         if let Some(found) = search.seam(head_end, lowest, wanted) {
             return search.finish(head_end, found);
         }
+        // The first prompt stays: a line of ours goes between it and the summary.
+        if head_end == least_head
+            && let Some(found) = search.bridged(head_end, lowest, wanted)
+        {
+            return search.finish(head_end, found);
+        }
         if head_end <= instructions {
             return Err(search.nothing());
         }
@@ -152,12 +163,22 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     }
 }
 
-/// How many messages fit into the head's room. A first message as long as a book is folded like anything else, or every
-/// later compaction would start from it.
-fn affordable_head(input: &PlanInput<'_>, instructions: usize) -> usize {
+/// The first human message among those that are protected in front. It says what the conversation is about, so the head
+/// never gives it up, unless it is the last human message too.
+pub(crate) fn first_prompt(messages: &[Message], earlier: &Earlier, protect_first_n: usize) -> Option<usize> {
+    (0..messages.len().min(protect_first_n))
+        .take_while(|at| !earlier.contains(*at))
+        .find(|at| messages.get(*at).is_some_and(Message::is_human))
+}
+
+/// How many messages fit into the head's room. A first prompt as long as a book is shortened to it, or every later
+/// compaction would start from the whole of it.
+fn affordable_head(input: &PlanInput<'_>, instructions: usize, first_prompt: Option<usize>) -> usize {
     let mut used = 0u64;
     for (index, size) in input.pruned_sizes.iter().enumerate().skip(instructions) {
-        used = used.saturating_add(*size);
+        let left = input.budget.head_tokens.saturating_sub(used);
+        let size = if first_prompt == Some(index) { (*size).min(left) } else { *size };
+        used = used.saturating_add(size);
         if used > input.budget.head_tokens {
             return index;
         }
@@ -287,6 +308,23 @@ impl Search<'_> {
         }
         // Without a head any legal cut can be joined; the nearest one counts, whatever its size.
         (lowest..wanted).rev().chain(wanted + 1..end).find_map(|at| self.join(head_end, at))
+    }
+
+    /// The cut nearest to `wanted` behind a head that ends with the first prompt, where the tail starts with an answer.
+    fn bridged(&self, head_end: usize, lowest: usize, wanted: usize) -> Option<Seam> {
+        if head_end == 0 || self.role(head_end - 1) != Role::User {
+            return None;
+        }
+        let joined = |tail_start: usize| {
+            let is_legal = tail_start < self.input.messages.len() && self.cuts.allows(tail_start);
+            let pinned = self.last_human.as_ref().is_some_and(|group| group.start < tail_start);
+            (is_legal && !pinned && self.role(tail_start) != Role::User)
+                .then_some(Seam { tail_start, joint: Joint { summary_role: Role::User, acknowledge: false } })
+        };
+        let ceiling = self.input.budget.stretched_tokens.max(self.tokens(wanted));
+        let backwards = (lowest..=wanted).rev().take_while(|at| self.tokens(*at) <= ceiling).find_map(joined);
+        let end = self.input.messages.len().saturating_sub(MIN_TAIL_MESSAGES);
+        backwards.or_else(|| (wanted + 1..=end).find_map(joined))
     }
 
     /// How a cut is joined: `None` when it is not legal or no role fits.

@@ -221,10 +221,26 @@ fn where_no_cut_fits_the_head_gives_up_its_last_message() {
         usual(),
         &[
             // Only the very last message is a user's, and a tail has three at least.
-            "[uA3TTTA2TT]ATA3TTTu user",
-            "[uA3TTTA3TTT]A3TTTA3TTTu user",
             "ua[uauauauauau]au*a user",
             "ua[uauauauauauau]aua* user",
+        ],
+    );
+}
+
+#[test]
+fn the_first_prompt_stays_whatever_follows_it() {
+    assert_pictures(
+        CHAT,
+        usual(),
+        &[
+            // Only the very last message is a user's, and a tail has three at least: a line of ours goes in between.
+            "u[A3TTTA2TT]ATA3TTTu user",
+            "u[A3TTTA3TTT]A3TTTA3TTTu user",
+            // What follows it is too large for the head.
+            "u[A*TATATAT]ATATATu user",
+            "u[A*Tuaua]uauaua assistant",
+            // It is too large itself, and shortened.
+            "u*[auauauaua]uauaua assistant",
         ],
     );
 }

@@ -9,6 +9,8 @@ pub const END_MARKER: &str = "--- END OF CONTEXT SUMMARY ---";
 /// Our reply to a summary that leads a conversation whose next message is a user's.
 pub(crate) const ACKNOWLEDGEMENT: &str =
     "Understood. I will use these notes as background and go on with your next message.";
+/// Our reply to the first prompt, where notes in the user's name follow it.
+pub(crate) const BRIDGE: &str = "What was done about this so far stands in the notes that follow.";
 /// What recall says when nothing better is known.
 const RECALL_DEFAULT: &str = "The originals are kept; ask if an exact detail is missing here.";
 
@@ -140,10 +142,15 @@ fn number_after(text: &str, mark: &str) -> Option<usize> {
     text.split_once(mark)?.1.split(' ').next()?.parse().ok()
 }
 
-/// Whether a message is our acknowledgement.
+/// Whether a message is our reply between the first prompt and the notes.
+pub(crate) fn is_bridge(message: &Message) -> bool {
+    message.role() == Role::Assistant && message.text().trim() == BRIDGE
+}
+
+/// Whether a message is a reply of ours, to notes or before them.
 #[must_use]
 pub fn is_acknowledgement(message: &Message) -> bool {
-    message.role() == Role::Assistant && message.text().trim() == ACKNOWLEDGEMENT
+    is_bridge(message) || message.role() == Role::Assistant && message.text().trim() == ACKNOWLEDGEMENT
 }
 
 #[cfg(test)]

@@ -262,6 +262,41 @@ fn shorten_arguments(message: &Message, arguments: Arguments, max: usize) -> Opt
     }
 }
 
+/// Of a prompt that is cut, this share of what stays is its beginning; how it ends often says what is wanted.
+const PROMPT_START_PERCENT: usize = 70;
+
+/// A prompt whose text is cut in the middle to about so many bytes; `None` where it is short enough, or no text.
+#[must_use]
+pub(crate) fn shortened_prompt(message: &Message, max_bytes: usize) -> Option<Rendition> {
+    let texts: Vec<JsonStr> = message
+        .parts()
+        .iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(*text) } else { None })
+        .collect();
+    let total: usize = texts.iter().map(|text| text.span.len()).sum();
+    if total <= max_bytes {
+        return None;
+    }
+    let share = max_bytes / texts.len().max(1);
+    let mut edits = Edits::default();
+    for string in texts.iter().filter(|text| text.span.len() > share + CUT_NOTE_CHARS) {
+        let text = message.str(*string);
+        let start = slice_start(&text, share * PROMPT_START_PERCENT / 100);
+        let mut from = text.len() - (share - share * PROMPT_START_PERCENT / 100).min(text.len());
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        let Some(cut) = text.get(start.len()..from).filter(|cut| !cut.is_empty()) else { continue };
+        let end = text.get(from..).unwrap_or_default();
+        let shorter = format!("{start}…[{} more characters in the original]…{end}", cut.chars().count());
+        let quoted = compact_json_string(&shorter);
+        let inside = quoted.get(1..quoted.len().saturating_sub(1))?.to_owned();
+        edits.0.push((string.span, inside));
+    }
+    (!edits.0.is_empty())
+        .then(|| Rendition { kinds: vec![RenditionKind::Trimmed], json: edits.apply(message.json()) })
+}
+
 /// Room for `…[123456789 more characters]`.
 const CUT_NOTE_CHARS: usize = 30;
 /// Arguments nested deeper than this are copied as they are.

@@ -46,6 +46,8 @@ section! {
         models: BTreeMap<String, ModelThreshold> = entries(),
         /// Share of the threshold that the tail may take up, as configured; clamped where it is used.
         target_ratio: f64 = number(0.0, 1.0),
+        /// Tokens that head, notes and tail have together after a compaction.
+        target_tokens: Option<u64> = optional(tokens()),
         /// Newest messages that stay as they are.
         protect_last_n: usize = count(0, 10_000),
         /// First messages that stay as they are.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use throughline_compaction::{
     AbortReason, Attempt, Budgets, Ledger, Maker, NoOpReason, Outcome, PayCheck, PruneRules, RuleSummariser,
-    Summariser, preview,
+    Summariser, SummaryDocument, preview,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::TokenModel;
@@ -26,7 +26,7 @@ use crate::compressor::adapter::{
     AttemptSpec, CompactionInput, CompactionTools, TextEstimator, outcome_of, scaled_budgets,
 };
 use crate::compressor::decision::{automatic, decide, due_at};
-use crate::compressor::preparation::PreparedSummary;
+use crate::compressor::preparation::{LateNotes, PreparedSummary};
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
 use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth};
 use crate::context_engine::snapshot::Snapshot;
@@ -62,6 +62,9 @@ pub struct CompressorSetup {
     pub recall: Option<String>,
     /// How long a summary may take, over all its routes and attempts. A net under whatever limits the summariser has.
     pub longest_summary: Duration,
+    /// How long a call waits for a model's summary that is on its way; then rules write, and what the model writes later
+    /// takes the place of their notes with the next compaction. `None`: as long as it takes.
+    pub summary_wait: Option<Duration>,
 }
 
 /// How long a summary may take where nobody says otherwise: a model on a small machine reads slowly.
@@ -78,6 +81,7 @@ impl CompressorSetup {
             redactor: None,
             recall: None,
             longest_summary: LONGEST_SUMMARY,
+            summary_wait: None,
         }
     }
 }
@@ -96,7 +100,14 @@ struct CompressorState {
     compactions: u64,
     live: LiveFacts,
     prepared: Option<Arc<PreparedSummary>>,
+    /// Views that were left so far.
+    boundaries: u64,
+    /// What a model wrote about the part that the notes in view stand for, too late for them.
+    late: Option<Arc<SummaryDocument>>,
 }
+
+/// Why rules wrote the notes though a model was on its way.
+const LATE: &str = "the notes are by rules, because the model's were not there in time";
 
 /// An attempt that took too long, in words.
 struct SummaryTimeout(String);
@@ -179,19 +190,32 @@ impl Compressor {
         let tools = self.tools(&model, conversation);
         let prepared = self.fitting_preparation(request);
         let gathered = self.gather(conversation);
-        let summariser = self.setup.summarisers.summariser_for(request);
+        let mut summariser = self.setup.summarisers.summariser_for(request);
+        let is_late = self.setup.summary_wait.is_some()
+            && request.trigger.has_caller()
+            && summariser.maker() == Maker::Model;
+        if is_late {
+            summariser = Arc::new(RuleSummariser);
+        }
+        let summariser = self.with_late_notes(summariser);
         let asks_model = prepared.is_none() && summariser.maker() == Maker::Model;
         let mut decided = decide(&tools, &gathered, &model, request, asks_model);
         decided.cut_at = prepared.as_deref().and_then(|prepared| decided.reach_back(prepared.cut()));
         let aim = decided.aim(request);
         let tried = self.try_with(&tools, &gathered, aim, prepared.as_deref(), summariser.as_ref()).await;
-        let outcome = match &tried {
+        let mut outcome = match &tried {
             Ok(attempt) => outcome_of(attempt, request),
             Err(SummaryTimeout(detail)) => {
                 let reason = AbortReason::SummariserUnavailable;
                 CompressOutcome::Aborted { reason, detail: detail.clone() }
             }
         };
+        if let CompressOutcome::Completed(done) = &mut outcome
+            && is_late
+            && prepared.is_none()
+        {
+            done.report.warnings.push(LATE.to_owned());
+        }
         let because = match &outcome {
             CompressOutcome::Aborted { reason, detail } if self.rules_step_in(*reason, request.room) => {
                 detail
@@ -204,6 +228,14 @@ impl Compressor {
             done.report.warnings.insert(0, format!("folded by rules, because {because}"));
         }
         Ok(by_rules)
+    }
+
+    /// With what a model wrote too late in the place of the notes in view.
+    fn with_late_notes(&self, inner: Arc<dyn Summariser>) -> Arc<dyn Summariser> {
+        match self.state().late.clone() {
+            Some(late) => Arc::new(LateNotes { late, inner }),
+            None => inner,
+        }
     }
 
     /// Makes an attempt, starting from what was prepared, within the time a summary may take.
@@ -250,6 +282,11 @@ impl Compressor {
         let model = self.model()?;
         let budgets = scaled_budgets(&model.budgets(), None, conversation);
         let known = self.state().prepared.clone().filter(|prepared| prepared.holds_for(conversation));
+        let boundaries = self.state().boundaries;
+        // Where nobody waits for a model it is asked once for each compaction; rules write of what comes after that.
+        if let Some(prepared) = known.as_ref().filter(|_| self.setup.summary_wait.is_some()) {
+            return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
+        }
         if let Some(prepared) = &known
             && prepared.tail_tokens(conversation).saturating_mul(100)
                 < budgets.tail_tokens.saturating_mul(EXTEND_FROM_TAIL_PERCENT)
@@ -259,7 +296,7 @@ impl Compressor {
         let request = CompressRequest { force: true, ..automatic(conversation, Trigger::Ahead) };
         let tools = self.tools(&model, conversation);
         let gathered = self.gather(conversation);
-        let summariser = self.setup.summarisers.summariser_for(&request);
+        let summariser = self.with_late_notes(self.setup.summarisers.summariser_for(&request));
         // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
         let full = model.budgets();
         let asks_model = known.is_none() && summariser.maker() == Maker::Model;
@@ -277,6 +314,10 @@ impl Compressor {
                 threshold_tokens: conversation.prompt_tokens.min(full.threshold_tokens),
                 tail_tokens,
                 stretched_tail_tokens: tail_tokens.saturating_mul(3) / 2,
+                // What comes until then takes its part of the size that is wanted.
+                target_tokens: full.target_tokens.map(|tokens| {
+                    tokens.saturating_sub(full.tail_tokens - tail_tokens.min(full.tail_tokens))
+                }),
                 ..full
             },
             None,
@@ -306,7 +347,13 @@ impl Compressor {
             return Ok(PrepareOutcome::Nothing);
         };
         let messages = prepared.covered();
-        self.state().prepared = Some(Arc::new(prepared));
+        let mut state = self.state();
+        if state.boundaries == boundaries {
+            state.prepared = Some(Arc::new(prepared));
+        } else if state.boundaries == boundaries + 1 {
+            state.late = prepared.into_answer().map(Arc::new);
+        }
+        drop(state);
         Ok(PrepareOutcome::Ready { messages })
     }
 
@@ -452,8 +499,14 @@ impl ContextEngine for Compressor {
         state.last_prompt_tokens = None;
         state.live = LiveFacts::default();
         state.prepared = None;
+        state.late = None;
+        state.boundaries += 1;
         drop(state);
         answered(())
+    }
+
+    fn summary_wait(&self) -> Option<Duration> {
+        self.setup.summary_wait
     }
 
     fn summary_host(&self) -> Option<Arc<SummaryHost>> {

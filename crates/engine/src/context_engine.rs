@@ -17,6 +17,7 @@ pub(crate) mod tool;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +114,11 @@ pub trait ContextEngine: Send + Sync {
 
     /// Makes a new view. The conversation itself is never changed; the host checks, records and commits what comes back.
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome>;
+
+    /// How long a call waits for what is being prepared. `None`: as long as it takes.
+    fn summary_wait(&self) -> Option<Duration> {
+        None
+    }
 
     /// Told when pressure nears the threshold, with the conversation as it is then: what is prepared now need not be
     /// waited for later. May be dropped at any moment.

@@ -95,6 +95,7 @@ fn attempt(items: Vec<MadeItem>, middle: Range<usize>, pinned: Option<Range<usiz
         report,
         items,
         summary: Some(document),
+        answer: None,
         plan: Some(Plan {
             head: 0..middle.start,
             tail: middle.end..8,

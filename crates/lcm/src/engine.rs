@@ -131,6 +131,7 @@ impl LcmEngine {
             redactor: setup.redactor.clone(),
             recall: None,
             longest_summary: setup.longest_summary,
+            summary_wait: None,
         });
         Self { setup, record, recaller, unrecorded, state: Mutex::new(LcmState::default()) }
     }

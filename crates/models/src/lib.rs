@@ -44,4 +44,4 @@ pub use http_upstream::HttpUpstream;
 pub use model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 pub use resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
 #[cfg(feature = "http")]
-pub use summary_settings::{RouteSearch, SummarySettings};
+pub use summary_settings::{ClientOwners, RouteSearch, SummarySettings};

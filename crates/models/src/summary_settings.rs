@@ -42,18 +42,32 @@ impl SummarySettings {
         Some(Self { others, own_model })
     }
 
-    /// The same for a host whose conversations run on somebody else's key: no model is asked that the settings do not name.
-    /// The conversation's own has the name `main`.
+    /// The same for a host whose conversations run on the keys of its clients. Where no model is named, the conversation's
+    /// own writes with the client's key, unless clients of several owners share the host. The name `main` has it write
+    /// in any case, with the login of a subscription too.
     #[must_use]
-    pub fn named_in(settings: &Settings) -> Option<Self> {
+    pub fn for_clients(settings: &Settings, owners: ClientOwners) -> Option<Self> {
         let wishes = Self::of(settings)?;
         let summary = &settings.auxiliary.compression;
         let mut names = summary.fallbacks.split(',').chain([summary.provider.as_str(), &summary.model]);
         if names.any(is_main) {
             return Some(wishes);
         }
-        (!wishes.others.is_empty()).then_some(Self { own_model: OwnModel::Never, ..wishes })
+        match (wishes.others.is_empty(), owners) {
+            (false, _) => Some(Self { own_model: OwnModel::Never, ..wishes }),
+            (true, ClientOwners::One) => Some(Self { own_model: OwnModel::ByClientKey, ..wishes }),
+            (true, ClientOwners::Several) => None,
+        }
     }
+}
+
+/// Whose clients a host serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientOwners {
+    /// Those of one owner.
+    One,
+    /// Those of several, each with access tokens of their own.
+    Several,
 }
 
 /// Models that can be asked, and what is wrong with those that cannot.

@@ -22,6 +22,7 @@ fn order(wishes: Option<SummarySettings>) -> String {
                 wishes.others.iter().map(|wish| format!("{}:{}", wish.provider, wish.model)).collect();
             match wishes.own_model {
                 OwnModel::First => names.insert(0, "own".to_owned()),
+                OwnModel::ByClientKey => names.insert(0, "own by the client's key".to_owned()),
                 OwnModel::Last => names.push("own".to_owned()),
                 OwnModel::Never => {}
             }
@@ -32,7 +33,7 @@ fn order(wishes: Option<SummarySettings>) -> String {
 
 #[test]
 fn the_order_of_models_follows_from_the_settings() {
-    // With a key of our own, and with somebody else's, on which nothing is asked that nobody named.
+    // With a key of our own, and with keys of several others, on which nothing is asked that nobody named.
     let cases = [
         ("{}", "own", "rules"),
         ("auxiliary: {compression: {provider: main}}", "own", "own"),
@@ -65,7 +66,11 @@ fn the_order_of_models_follows_from_the_settings() {
     for (yaml, on_our_key, on_anothers) in cases {
         let settings = settings(yaml);
         assert_eq!(order(SummarySettings::of(&settings)), on_our_key, "{yaml}");
-        assert_eq!(order(SummarySettings::named_in(&settings)), on_anothers, "{yaml}");
+        let several = SummarySettings::for_clients(&settings, ClientOwners::Several);
+        assert_eq!(order(several), on_anothers, "{yaml}");
+        // With the keys of one owner's clients the conversation's own model writes where nobody is named.
+        let one = order(SummarySettings::for_clients(&settings, ClientOwners::One));
+        assert_eq!(one, if yaml == "{}" { "own by the client's key" } else { on_anothers }, "{yaml}");
     }
 }
 

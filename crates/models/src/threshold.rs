@@ -72,6 +72,7 @@ pub(crate) fn limit_policy(
         threshold_tokens: tokens,
         reserved_output_tokens: output_cap_tokens.or(settings.model.max_tokens).unwrap_or(0),
         target_ratio: compression.target_ratio,
+        target_tokens: compression.target_tokens,
         protect_first_n: compression.protect_first_n,
         protect_last_n: compression.protect_last_n,
         hygiene_ratio: compression.hygiene_ratio,

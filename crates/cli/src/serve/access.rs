@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use throughline_config::Settings;
 use throughline_gateway::{AccessPolicy, Gateway, Tls, TlsError};
+use throughline_models::ClientOwners;
 use throughline_provider::BaseUrl;
 
 use crate::access_token_file;
@@ -32,6 +33,15 @@ pub(super) fn at(address: SocketAddr, app: &App) -> Result<AccessPolicy, CliErro
         .because("the address can be reached from other machines, and anyone could use it")
         .hint("create one with `throughline token new NAME`, or bind to a loopback address (127.0.0.1 or [::1])")),
     }
+}
+
+/// Whether access tokens belong to more than one owner.
+pub(super) fn owners(app: &App) -> Result<ClientOwners, CliError> {
+    let book = access_token_file::read(app)?;
+    let mut owners = book.entries().iter().map(|entry| &entry.owner);
+    let first = owners.next();
+    let is_several = owners.any(|owner| Some(owner) != first);
+    Ok(if is_several { ClientOwners::Several } else { ClientOwners::One })
 }
 
 /// What the gateway speaks TLS with, if it shall.

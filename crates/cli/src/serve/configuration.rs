@@ -80,7 +80,7 @@ impl ConfigSource {
             health: Arc::clone(&self.health),
             recall: recalls.then(|| recall::HINT.to_owned()),
         };
-        let (engines, problems) = Engines::find_for_clients(parts).await?;
+        let (engines, problems) = Engines::find_for_clients(parts, access::owners(app)?).await?;
         problems.iter().chain(&engines.problem()).for_each(|problem| self.log.warn(problem));
         let summaries = engines.authors();
         let gateway = &settings.gateway;

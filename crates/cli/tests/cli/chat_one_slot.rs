@@ -17,7 +17,7 @@ fn last(request: &RecordedRequest) -> String {
 }
 
 fn is_summary(request: &RecordedRequest) -> bool {
-    request.text().contains("How the notes are written:")
+    request.text().contains("Rules for the notes:")
 }
 
 #[test]

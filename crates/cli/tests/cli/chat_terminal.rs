@@ -374,7 +374,7 @@ fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
 #[test]
 fn ctrl_c_stops_a_compaction_and_the_conversation_is_as_it_was() {
     let served = served(Script::answering(|request| {
-        if request.text().contains("How the notes are written:") {
+        if request.text().contains("Rules for the notes:") {
             return Reply::stall();
         }
         Reply::text(format!("Answer to {}. {}", last(request), "More words about it. ".repeat(60)))

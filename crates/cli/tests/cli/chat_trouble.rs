@@ -16,7 +16,7 @@ fn last(request: &RecordedRequest) -> String {
 
 fn model() -> Served {
     served(Script::answering(|request| {
-        if request.text().contains("How the notes are written:") {
+        if request.text().contains("Rules for the notes:") {
             return Reply::stall();
         }
         match last(request).as_str() {

@@ -16,6 +16,9 @@ pub(crate) struct Gateway {
     process: Running,
 }
 
+/// The setting that has rules write all notes.
+const BY_RULES: &str = "auxiliary.compression.provider=rules";
+
 /// What a gateway has to live with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disk {
@@ -26,7 +29,8 @@ pub(crate) enum Disk {
 }
 
 impl Gateway {
-    /// Starts it before an upstream of which it knows nothing but the address.
+    /// Starts it before an upstream of which it knows nothing but the address. Rules write its notes, so that the upstream
+    /// sees the client's requests and nothing else; the tests of notes by models configure theirs.
     pub(crate) fn before(upstream: &str) -> Self {
         Self::start(tempfile::tempdir().unwrap(), upstream)
     }
@@ -58,7 +62,7 @@ impl Gateway {
 
     pub(crate) fn start_on(home: tempfile::TempDir, upstream: &str, disk: Disk) -> Self {
         let mut serve = command(home.path());
-        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]);
+        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream, "--set", BY_RULES]);
         if disk == Disk::Full {
             // A file that may not grow any more is what a full disk looks like to a program.
             let program = env!("CARGO_BIN_EXE_throughline");
@@ -82,7 +86,7 @@ impl Gateway {
     /// Starts another one on the same home.
     pub(crate) fn beside(&self, upstream: &str) -> Beside {
         let mut serve = command(self.home.path());
-        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]);
+        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream, "--set", BY_RULES]);
         let output = self.home.path().join("screen-of-another");
         let process = Running::start(&mut serve, &output);
         let url = wait_for_address(&output);

@@ -16,6 +16,7 @@ mod installed;
 mod interactive;
 mod job;
 mod lossless;
+mod notes_by_model;
 mod operations;
 mod process;
 mod recall;

@@ -130,17 +130,6 @@ async fn outgrown(more: &str) -> (String, usize) {
     (gateway.screen(), upstream.calls().len() - turns)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_asked_on_a_clients_key_for_summaries_unless_that_is_configured() {
-    let (screen, asked) = outgrown("").await;
-    assert!(screen.contains("\nSummaries: by rules; "), "{screen}");
-    assert_eq!(asked, 0, "{screen}");
-
-    let (screen, asked) = outgrown("auxiliary: {compression: {provider: main}}\n").await;
-    assert!(screen.contains("\nSummaries: by the conversation's own model, else by rules\n"), "{screen}");
-    assert!(asked > 0, "{screen}");
-}
-
 /// A conversation through `--upstream`: `usage` has the price that the list knows, and the window that the upstream stated
 /// when it refused a prompt, not the catalogue's.
 #[tokio::test(flavor = "multi_thread")]

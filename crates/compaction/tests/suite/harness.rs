@@ -114,6 +114,7 @@ impl Setup {
                 tail_permille: 200,
                 tail_tokens: threshold_tokens / 5,
                 stretched_tail_tokens: threshold_tokens / 5 * 3 / 2,
+                target_tokens: None,
                 head_tokens: threshold_tokens / 10,
                 summary_cap_tokens: 12_000.min((window_tokens / 20).max(least_cap)),
                 summary_floor_tokens: 2_000,

@@ -61,14 +61,19 @@ fn ratio(amount: u64, multiply: u64, divide: u64) -> u64 {
 #[must_use]
 pub fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapshot) -> Budgets {
     let scale = Scale::of(of);
+    // A size after compaction is configured in the unit of the estimate, whatever the provider counts.
+    let part = |tokens: u64| match budgets.target_tokens {
+        Some(_) => tokens,
+        None => scale.to_estimate(tokens),
+    };
     let mut scaled = Budgets {
         window_tokens: scale.to_estimate(budgets.window_tokens),
         threshold_tokens: scale.to_estimate(budgets.threshold_tokens).max(1),
-        tail_tokens: scale.to_estimate(budgets.tail_tokens),
-        stretched_tail_tokens: scale.to_estimate(budgets.stretched_tail_tokens),
-        head_tokens: scale.to_estimate(budgets.head_tokens),
-        summary_cap_tokens: scale.to_estimate(budgets.summary_cap_tokens),
-        summary_floor_tokens: scale.to_estimate(budgets.summary_floor_tokens),
+        tail_tokens: part(budgets.tail_tokens),
+        stretched_tail_tokens: part(budgets.stretched_tail_tokens),
+        head_tokens: part(budgets.head_tokens),
+        summary_cap_tokens: part(budgets.summary_cap_tokens),
+        summary_floor_tokens: part(budgets.summary_floor_tokens),
         ..budgets.clone()
     };
     if let Some(target) = target_tokens {
@@ -89,6 +94,7 @@ pub(crate) fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64)
         tail_tokens,
         stretched_tail_tokens: budgets.stretched_tail_tokens.min(tail_tokens.saturating_mul(3) / 2),
         head_tokens: budgets.head_tokens.min(tail_tokens / 2),
+        target_tokens: budgets.target_tokens.map(|tokens| tokens.min(room)),
         summary_cap_tokens,
         summary_floor_tokens: budgets.summary_floor_tokens.min(summary_cap_tokens),
         ..budgets.clone()

@@ -8,8 +8,10 @@
 
 use throughline_compaction::{
     Account, Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, WrittenBy,
-    summarise_all,
+    replaced_notes, summarise_all,
 };
+
+use std::sync::Arc;
 
 use crate::context_engine::snapshot::Snapshot;
 
@@ -30,8 +32,14 @@ impl PreparedSummary {
     pub(crate) fn of(snapshot: Snapshot, attempt: Attempt, tells_pinned: bool) -> Option<Self> {
         let mut plan = attempt.plan.clone().filter(|_| attempt.outcome.is_completed())?;
         plan.pinned = plan.pinned.filter(|_| !tells_pinned);
-        let document = attempt.summary.clone()?;
+        // What rules add to a model's words is added when they are used, from the record of that moment.
+        let document = attempt.answer.or(attempt.summary)?;
         Some(Self { snapshot, written_by: attempt.report.written_by, document, plan })
+    }
+
+    /// What a model wrote, if one did.
+    pub(crate) fn into_answer(self) -> Option<SummaryDocument> {
+        self.written_by.map(|_| self.document)
     }
 
     /// Messages the summary stands for.
@@ -65,6 +73,40 @@ impl PreparedSummary {
     }
 }
 
+/// Brings up to date what a model wrote too late for the last compaction, in the place of the notes that rules wrote then.
+pub(crate) struct LateNotes {
+    pub(crate) late: Arc<SummaryDocument>,
+    pub(crate) inner: Arc<dyn Summariser>,
+}
+
+impl Summariser for LateNotes {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn maker(&self) -> Maker {
+        self.inner.maker()
+    }
+
+    fn window_tokens(&self) -> Option<u64> {
+        None
+    }
+
+    fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
+        Box::pin(async move {
+            let Some(notes) = request.earlier else {
+                return summarise_all(self.inner.as_ref(), request).await;
+            };
+            let earlier = replaced_notes(&self.late, notes, &request);
+            summarise_all(self.inner.as_ref(), SummaryRequest { earlier: Some(&earlier), ..request }).await
+        })
+    }
+
+    fn account(&self) -> Account {
+        self.inner.account()
+    }
+}
+
 /// Extends a prepared summary.
 pub(crate) struct ExtendingSummariser<'a> {
     document: &'a SummaryDocument,
@@ -94,8 +136,9 @@ impl Summariser for ExtendingSummariser<'_> {
         self.inner.name()
     }
 
+    /// What a model wrote stays a model's, whoever adds what came since.
     fn maker(&self) -> Maker {
-        self.inner.maker()
+        if self.written_by.is_some() { Maker::Model } else { self.inner.maker() }
     }
 
     /// Asked for the whole span at once, to see where the prepared part ends; what is left is split below.

@@ -47,6 +47,14 @@ impl Trigger {
         }
     }
 
+    /// Whether a call waits for it.
+    pub(crate) fn has_caller(self) -> bool {
+        match self {
+            Self::Preflight | Self::Settle | Self::Overflow | Self::ModelSwitch | Self::Hygiene => true,
+            Self::Manual | Self::Idle | Self::Ahead => false,
+        }
+    }
+
     /// Its name in the record and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {

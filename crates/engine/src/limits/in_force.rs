@@ -47,6 +47,9 @@ pub struct EngineLimits {
     /// Tokens the protected messages in front may have; zero, from a host that does not say, is half a tail.
     #[serde(default)]
     pub head_tokens: u64,
+    /// Tokens that head, notes and tail may have together after a compaction; zero where none were configured.
+    #[serde(default)]
+    pub target_tokens: u64,
     /// Most a summary may have.
     pub summary_cap_tokens: u64,
     /// Least room a summary is given.
@@ -71,6 +74,7 @@ impl From<&Limits> for EngineLimits {
             tail_tokens: budgets.tail_tokens,
             stretched_tail_tokens: budgets.stretched_tail_tokens,
             head_tokens: budgets.head_tokens,
+            target_tokens: budgets.target_tokens.unwrap_or(0),
             summary_cap_tokens: budgets.summary_cap_tokens,
             summary_floor_tokens: budgets.summary_floor_tokens,
             protect_first_n: budgets.protect_first_n,
@@ -94,6 +98,7 @@ impl ModelInForce {
                 tokens => tokens,
             },
             head_tokens: if limits.head_tokens == 0 { limits.tail_tokens / 2 } else { limits.head_tokens },
+            target_tokens: Some(limits.target_tokens).filter(|tokens| *tokens > 0),
             summary_cap_tokens: limits.summary_cap_tokens,
             summary_floor_tokens: limits.summary_floor_tokens,
             protect_first_n: limits.protect_first_n,

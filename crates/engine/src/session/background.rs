@@ -6,6 +6,7 @@ use crate::context_engine::outcome::PrepareOutcome;
 use crate::decide::trigger::{may_prepare_again, near_threshold};
 use crate::event::EngineEvent;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl ManagedSession {
     /// Whether a summary is on its way while the conversation goes on.
@@ -61,6 +62,15 @@ impl ManagedSession {
     /// dropped at any moment.
     pub async fn until_prepared(&mut self) {
         self.finish_preparing().await;
+    }
+
+    /// Waits so long for a summary that is on its way. One that is not there then goes on behind the conversation, and is
+    /// used with the next compaction.
+    pub(super) async fn finish_preparing_within(&mut self, wait: Duration) {
+        let waited = tokio::time::timeout(wait, self.finish_preparing()).await;
+        if waited.is_err() {
+            self.compaction.late_task = self.compaction.task.take();
+        }
     }
 
     /// Waits for a summary that is on its way.

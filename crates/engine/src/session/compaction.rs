@@ -49,7 +49,10 @@ impl ManagedSession {
             // What is being prepared does not answer this; nobody waits for it.
             self.compaction.task = None;
         }
-        self.finish_preparing().await;
+        match self.setup.engine.summary_wait().filter(|_| ask.trigger.has_caller()) {
+            Some(wait) => self.finish_preparing_within(wait).await,
+            None => self.finish_preparing().await,
+        }
         let _held = match self.lock_for_compaction().await {
             Ok(held) => held,
             Err(SessionError::Locked { holder, until_ms }) => {

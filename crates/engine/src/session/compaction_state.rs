@@ -45,6 +45,8 @@ pub(super) struct CompactionState {
     pub(super) due: Option<Trigger>,
     /// A summary in preparation.
     pub(super) task: Option<PreparationTask>,
+    /// A summary that was not there in time for the last compaction.
+    pub(super) late_task: Option<PreparationTask>,
     /// The last progress that was reported for this view.
     pub(super) progress: Option<PreparationProgress>,
     /// Tokens of the prompt when the last preparation for this view began.
@@ -67,6 +69,7 @@ impl CompactionState {
             guard,
             due: None,
             task: None,
+            late_task: None,
             progress: None,
             task_started_at_tokens: 0,
             postponed_at_tokens: None,

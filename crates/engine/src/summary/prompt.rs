@@ -81,7 +81,9 @@ impl SummaryBrief<'_> {
         let intro = RIDING.trim_end().replace("{kept}", &kept).replace("{first_kept}", first_kept);
         let mut parts = vec![intro, self.how()];
         if has_notes == HasNotes::Yes {
-            parts.push(update(" near the top of this conversation, in the message about folded turns"));
+            parts.push(update(
+                " near the top of this conversation, in the message that begins with [CONTEXT COMPACTION",
+            ));
         }
         self.memory_and(&mut parts);
         self.focus_and_request(&mut parts);

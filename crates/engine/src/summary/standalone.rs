@@ -22,6 +22,7 @@ use super::quote_mark::QuoteMark;
 use super::route::SummaryRoute;
 use super::transcript::{RenderedTranscript, shortened};
 use crate::limits::target::ModelTarget;
+use crate::prompt::cached_prompt::CachedPrompt;
 
 /// Tries to get one part summarised: one, one more, and one with a parameter mended.
 const MOST_TRIES: u32 = 3;
@@ -52,6 +53,8 @@ pub(crate) struct StandaloneCall<'a> {
     pub(crate) today: &'a str,
     pub(crate) window_tokens: u64,
     pub(crate) token_model: TokenModel,
+    /// The call whose headers this one carries: the last one to the conversation's own model.
+    pub(crate) extras: Option<&'a CachedPrompt>,
     /// All that is to be summarised, which may be more than one part.
     pub(crate) whole: Range<usize>,
     pub(crate) happened: Mutex<AttemptLog>,
@@ -245,6 +248,14 @@ impl StandaloneCall<'_> {
         let answer_tokens = self.answer_tokens(this.budget_tokens);
         let (call, answer_tokens) =
             plain_call(self.route, self.window_tokens, (&system, &text), answer_tokens, this.cap)?;
+        let call = match self.extras {
+            Some(prompt) => OutgoingCall {
+                headers: prompt.extras().headers.clone(),
+                query: prompt.extras().query.clone(),
+                ..call
+            },
+            None => call,
+        };
         let prompt_tokens = self.estimate(&system).saturating_add(self.estimate(&text));
         let ask = SummaryCall {
             route: self.route,

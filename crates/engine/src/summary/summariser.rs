@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use throughline_compaction::{
-    Account, Maker, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, summarise_all,
+    Account, Maker, RuleSummariser, SummariseError, Summariser, SummaryDocument, SummaryFuture,
+    SummaryRequest, summarise_all,
 };
 use throughline_provider::{Priority, ProviderErrorKind};
 use throughline_redact::Redactor;
@@ -45,6 +46,9 @@ pub enum OwnModel {
     /// After all others.
     #[default]
     Last,
+    /// Before all others, with the credentials of the client's last call; not where there was none, nor where it carried
+    /// the login of a subscription.
+    ByClientKey,
     /// Not at all.
     Never,
 }
@@ -88,7 +92,7 @@ impl ModelSummaries {
     pub(super) fn routes(&self) -> Vec<SummaryRoute> {
         let mut routes = self.setup.routes.clone();
         let place = match self.setup.own_model {
-            OwnModel::First => 0,
+            OwnModel::First | OwnModel::ByClientKey => 0,
             OwnModel::Last => routes.len(),
             OwnModel::Never => return routes,
         };
@@ -103,6 +107,12 @@ impl ModelSummaries {
 
 impl SummariserSource for ModelSummaries {
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
+        if self.setup.own_model == OwnModel::ByClientKey
+            && self.setup.routes.is_empty()
+            && !request.conversation.cached_prompt.as_ref().is_some_and(carries_key)
+        {
+            return Arc::new(RuleSummariser);
+        }
         Arc::new(ModelSummariser {
             setup: self.setup.clone(),
             summary_host: Arc::clone(&self.summary_host),
@@ -369,6 +379,7 @@ impl ModelSummariser {
             today: &work.today,
             window_tokens,
             token_model: token_model_for(&route.target.model, route.target.wire_format),
+            extras: self.cached_prompt.as_ref().filter(|prompt| route.is(prompt.target())),
             whole: work.request.span.clone(),
             happened: Mutex::default(),
         }
@@ -403,6 +414,20 @@ impl ModelSummariser {
             }
         }
     }
+}
+
+/// How tokens of subscriptions begin that Anthropic's clients log in with.
+const SUBSCRIPTION_TOKEN: &str = "sk-ant-oat";
+/// The header by which Codex says whose subscription it uses.
+const SUBSCRIPTION_HEADER: &str = "chatgpt-account-id";
+
+/// Whether the call that was sent last carried an API key, or nothing at all because the upstream has its own.
+fn carries_key(prompt: &CachedPrompt) -> bool {
+    let headers = &prompt.extras().headers;
+    let is_subscription = headers.iter().any(|(name, value)| {
+        name.eq_ignore_ascii_case(SUBSCRIPTION_HEADER) || value.contains(SUBSCRIPTION_TOKEN)
+    });
+    !is_subscription && prompt.target().provider != "openai-codex"
 }
 
 /// Who waits for a summary: nobody, while the conversation goes on or rests.

@@ -259,7 +259,7 @@ impl Stage {
 
 /// Whether a body asks for a summary.
 pub(crate) fn is_summary_request(body: &str) -> bool {
-    body.contains("How the notes are written:")
+    body.contains("Rules for the notes:")
 }
 
 /// A summary as it should be.

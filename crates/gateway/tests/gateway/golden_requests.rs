@@ -594,7 +594,7 @@ async fn compaction_by_model(wire: WireFormat, story: &str) {
     let script = Script::answering(move |request| {
         count += 1;
         let text = request.text();
-        if text.contains("How the notes are written:") {
+        if text.contains("Rules for the notes:") {
             Reply::text(notes())
         } else {
             Reply::text(format!("answer {count}"))

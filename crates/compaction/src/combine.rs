@@ -1,0 +1,409 @@
+//! Notes by a model and notes by rules as one. The model writes what needs understanding: task, goal, story, decisions,
+//! what is open. The rules add what must be exact: the person's words, outcomes of runs, open items, files, and of the
+//! dialogue what the model left out, as far as the budget allows. Where the two contradict each other the record decides,
+//! and the report says so.
+//!
+//! Not for: what rules write on their own (`builtin`), or strings that stand in no message (`check`).
+
+use rustc_hash::FxHashSet;
+
+use crate::act::one_line;
+use crate::document::{Entry, SummaryDocument};
+use crate::sections::Section;
+use crate::state::{Fate, RunOutcome, State, TodoStatus};
+use crate::summarise::{CountTokens, SummaryRequest};
+
+/// Tokens that a model is asked to write at most: more is retelling, which rules do for nothing.
+pub(crate) const MODEL_TOKENS: u64 = 2_500;
+/// A line whose distinctive words stand in the notes to this share says nothing new.
+const COVERED_PERCENT: usize = 70;
+/// A quote of the person has at least so many letters; shorter ones stand anywhere by chance.
+const QUOTE_CHARS: usize = 12;
+/// A command is recognised by so many characters.
+const COMMAND_CHARS: usize = 36;
+/// Contradictions that are spelt out in the report.
+const MAX_NAMED: usize = 3;
+
+/// Notes of both, and where the record decided against the model.
+pub(crate) struct CombinedNotes {
+    pub(crate) document: SummaryDocument,
+    pub(crate) contradictions: Vec<String>,
+}
+
+/// Joins a model's notes with the rules' within a budget.
+pub(crate) fn combine(
+    model: SummaryDocument,
+    rules: &SummaryDocument,
+    state: &State,
+    budget_tokens: u64,
+    count_tokens: CountTokens<'_>,
+) -> CombinedNotes {
+    let mut notes = Combiner { document: model, seen: FxHashSet::default(), contradictions: Vec::new() };
+    notes.hold_against(state);
+    notes.constraints(rules, state);
+    notes.read_words();
+    notes.quote_task(rules);
+    // What is exact and short comes first, whatever the budget.
+    for section in [Section::PendingAsks, Section::RemainingWork, Section::InProgress, Section::Blocked] {
+        notes.add_uncovered(section, rules);
+    }
+    for section in [Section::Goal, Section::ResolvedQuestions] {
+        if notes.document.entries(section).is_empty() {
+            notes.add_uncovered(section, rules);
+        }
+    }
+    for entry in rules.entries(Section::ActiveState) {
+        notes.document.add(Section::ActiveState, entry.text.clone());
+    }
+    notes.add_named_runs(state);
+    notes.read_words();
+    let used = count_tokens(&notes.document.to_markdown());
+    notes.fill(rules, budget_tokens.saturating_sub(used), count_tokens);
+    CombinedNotes { document: notes.document, contradictions: notes.contradictions }
+}
+
+/// Notes by rules with a model's in their place: what the model wrote, and what only the rules have.
+#[must_use]
+pub fn replaced_notes(
+    model: &SummaryDocument,
+    rules: &SummaryDocument,
+    request: &SummaryRequest<'_>,
+) -> SummaryDocument {
+    let budget_tokens = (request.count_tokens)(&rules.to_markdown());
+    let state = request.ledger.state();
+    combine(model.clone(), rules, state, budget_tokens, request.count_tokens).document
+}
+
+/// What the report says about contradictions.
+pub(crate) fn contradiction_warning(contradictions: &[String]) -> Option<String> {
+    let first = contradictions.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
+    match contradictions.len() {
+        0 => None,
+        count if count > MAX_NAMED => Some(format!(
+            "the model's notes contradicted the record {count} times, and the record holds: {first}; ..."
+        )),
+        _ => Some(format!("the model's notes contradicted the record, and the record holds: {first}")),
+    }
+}
+
+struct Combiner {
+    document: SummaryDocument,
+    /// Distinctive words of the document so far.
+    seen: FxHashSet<String>,
+    contradictions: Vec<String>,
+}
+
+impl Combiner {
+    fn read_words(&mut self) {
+        for section in Section::ALL {
+            for entry in self.document.entries(section) {
+                self.seen.extend(distinctive(&entry.text));
+            }
+        }
+    }
+
+    fn is_covered(&self, text: &str) -> bool {
+        let words: Vec<String> = distinctive(text).collect();
+        let known = words.iter().filter(|word| self.seen.contains(*word)).count();
+        known * 100 >= words.len() * COVERED_PERCENT
+    }
+
+    /// Adds entries of the rules that say something new, word for word.
+    fn add_uncovered(&mut self, section: Section, rules: &SummaryDocument) {
+        for entry in rules.entries(section) {
+            let here: Vec<String> =
+                self.document.entries(section).iter().map(|known| letters(&known.text)).collect();
+            let wanted = letters(&entry.text);
+            if !here.iter().any(|known| known.contains(&wanted)) {
+                self.document.add(section, entry.text.clone());
+            }
+        }
+    }
+
+    /// The active request in the person's words stands first, unless the model quotes it.
+    fn quote_task(&mut self, rules: &SummaryDocument) {
+        let Some(quote) = rules.entries(Section::ActiveTask).first() else { return };
+        let start: String = letters(&quote.text).chars().take(60).collect();
+        let told = [Section::ActiveTask, Section::InProgress]
+            .into_iter()
+            .flat_map(|section| self.document.entries(section))
+            .any(|entry| letters(&entry.text).contains(&start));
+        if !told {
+            self.document.entries_mut(Section::ActiveTask).insert(0, quote.clone());
+        }
+    }
+
+    /// Constraints are in the person's words: those the rules found, and lines of the model that quote the person. What
+    /// else the model put there is a decision.
+    fn constraints(&mut self, rules: &SummaryDocument, state: &State) {
+        let said: String =
+            state.requests.iter().map(|request| letters(&request.words)).collect::<Vec<_>>().join("\n");
+        let choices: String =
+            state.choices.iter().map(|choice| letters(&choice.choice)).collect::<Vec<_>>().join("\n");
+        let found = rules.entries(Section::Constraints).to_vec();
+        let told: Vec<Entry> = std::mem::take(self.document.entries_mut(Section::Constraints));
+        let (quotes, other): (Vec<Entry>, Vec<Entry>) = told.into_iter().partition(|entry| {
+            let quoted: Vec<String> = quotes_in(&entry.text)
+                .map(|quote| letters(quote))
+                .filter(|q| q.len() >= QUOTE_CHARS)
+                .collect();
+            let is_choice = quoted.iter().all(|quote| choices.contains(quote));
+            let whole = letters(&entry.text);
+            quoted.iter().any(|quote| said.contains(quote)) && !is_choice
+                || whole.len() >= QUOTE_CHARS && said.contains(&whole)
+        });
+        for entry in found.iter().filter(|entry| {
+            let rule = letters(&entry.text);
+            !quotes.iter().any(|quote| letters(&quote.text).contains(&rule))
+        }) {
+            self.document.add(Section::Constraints, entry.text.clone());
+        }
+        self.document.entries_mut(Section::Constraints).extend(quotes);
+        for entry in other {
+            self.document.add(Section::KeyDecisions, entry.text);
+        }
+    }
+
+    /// Holds what the model says against the state: requests and items that are no longer open are not listed as open,
+    /// problems that were solved are not in the way, and how a command ended is what its newest run says.
+    fn hold_against(&mut self, state: &State) {
+        let closed: Vec<(String, &str)> = state
+            .requests
+            .iter()
+            .filter(|request| matches!(request.fate, Fate::Withdrawn | Fate::Superseded))
+            .map(|request| (letters(&request.words), "no longer wanted"))
+            .collect();
+        self.drop_lines(Section::PendingAsks, &closed);
+        let done: Vec<(String, &str)> = state
+            .todos
+            .iter()
+            .filter(|item| item.status == TodoStatus::Done)
+            .map(|item| (letters(&item.text), "done"))
+            .collect();
+        self.drop_lines(Section::RemainingWork, &done);
+        let open: Vec<String> = state.open_problems().map(|problem| letters(&problem.text)).collect();
+        let solved: Vec<(String, &str)> = state
+            .problems
+            .iter()
+            .filter(|problem| problem.solved_by.is_some())
+            .map(|problem| letters(&problem.text))
+            .filter(|text| !open.contains(text))
+            .map(|text| (text, "solved"))
+            .collect();
+        self.drop_lines(Section::Blocked, &solved);
+        self.correct_outcomes(state);
+    }
+
+    /// Drops entries that are, but for a few words, one of these texts.
+    fn drop_lines(&mut self, section: Section, texts: &[(String, &str)]) {
+        let mut found = Vec::new();
+        self.document.entries_mut(section).retain(|entry| {
+            let line = letters(&entry.text);
+            let same =
+                |text: &str| text.len() >= QUOTE_CHARS && line.contains(text) && line.len() <= text.len() * 2;
+            match texts.iter().find(|(text, _)| same(text)) {
+                Some((_, why)) => {
+                    found.push(format!("{} is {why}", one_line(&entry.text, 60)));
+                    false
+                }
+                None => true,
+            }
+        });
+        self.contradictions.extend(found);
+    }
+
+    /// Adds how a command ended where a line of the model says otherwise.
+    fn correct_outcomes(&mut self, state: &State) {
+        let runs: Vec<(String, RunOutcome)> = state
+            .newest_runs()
+            .into_iter()
+            .filter(|run| matches!(run.outcome, RunOutcome::Ok | RunOutcome::Failed))
+            .map(|run| (run.command.chars().take(COMMAND_CHARS).collect::<String>(), run.outcome))
+            .filter(|(command, _)| command.chars().count() >= QUOTE_CHARS)
+            .collect();
+        for section in [Section::ActiveState, Section::InProgress, Section::Blocked] {
+            for entry in self.document.entries_mut(section) {
+                let Some((command, outcome)) = runs.iter().find(|(command, _)| entry.text.contains(command))
+                else {
+                    continue;
+                };
+                let says = stated_outcome(&entry.text);
+                let word = if *outcome == RunOutcome::Ok { "ok" } else { "failed" };
+                if says.is_some_and(|says| says != *outcome) {
+                    self.contradictions.push(format!("`{}` ended: {word}", one_line(command, 48)));
+                    entry.text.push_str(&format!(" (in the record: -> {word})"));
+                }
+            }
+        }
+    }
+
+    /// How the newest run of each command ended that the model names.
+    fn add_named_runs(&mut self, state: &State) {
+        let text: String = self.document.to_markdown();
+        for run in state.newest_runs().into_iter().filter(|run| run.outcome != RunOutcome::Unknown) {
+            let name: String = run.command.chars().take(COMMAND_CHARS).collect();
+            let told = |entry: &Entry| entry.text.starts_with('`') && entry.text.contains(&name);
+            if name.chars().count() >= QUOTE_CHARS
+                && text.contains(&name)
+                && !self.document.entries(Section::ActiveState).iter().any(told)
+            {
+                let line =
+                    format!("`{}` -> {}", one_line(&run.command, 2 * COMMAND_CHARS), run.outcome_word());
+                self.document.add(Section::ActiveState, line);
+            }
+        }
+    }
+
+    /// Fills the budget with lines of the rules that say something new, the densest first: files, decisions, and what
+    /// happened, each beside what the model says of the same request.
+    fn fill(&mut self, rules: &SummaryDocument, room_tokens: u64, count_tokens: CountTokens<'_>) {
+        let mut lines = self.story_lines(rules);
+        for section in [Section::RelevantFiles, Section::KeyDecisions, Section::CriticalContext] {
+            let entries = rules.entries(section).iter();
+            lines.extend(
+                entries.map(|entry| NewLine { place: Place::Section(section), text: entry.text.clone() }),
+            );
+        }
+        let count = lines.len().max(1);
+        let mut room = room_tokens;
+        let mut taken = vec![false; lines.len()];
+        // Each round takes the line that tells most for its length, given all that was taken before.
+        let words: Vec<Vec<String>> = lines.iter().map(|line| distinctive(&line.text).collect()).collect();
+        let costs: Vec<u64> = lines.iter().map(|line| count_tokens(&line.text) + 3).collect();
+        loop {
+            let mut best: Option<(usize, f64)> = None;
+            for (at, line) in lines.iter().enumerate().filter(|(at, _)| !taken[*at] && costs[*at] <= room) {
+                if self.is_covered(&line.text) {
+                    continue;
+                }
+                let new = words[at].iter().filter(|word| !self.seen.contains(*word)).count() as f64;
+                let recent = 0.6 + 0.4 * at as f64 / count as f64;
+                let worth = new.sqrt() * recent * line.place.worth() / (costs[at] as f64).sqrt();
+                if best.is_none_or(|(_, found)| worth > found) {
+                    best = Some((at, worth));
+                }
+            }
+            let Some((at, _)) = best else { break };
+            taken[at] = true;
+            room -= costs[at];
+            self.seen.extend(words[at].iter().cloned());
+        }
+        for (line, _) in lines.into_iter().zip(taken).filter(|(_, taken)| *taken) {
+            self.put(line);
+        }
+    }
+
+    /// Lines of the rules' story, each with the entry of the model that tells of the same request.
+    fn story_lines(&self, rules: &SummaryDocument) -> Vec<NewLine> {
+        let told: Vec<String> = self
+            .document
+            .entries(Section::CompletedActions)
+            .iter()
+            .map(|entry| letters(&entry.text))
+            .collect();
+        let mut out = Vec::new();
+        let mut last = 0;
+        for entry in rules.entries(Section::CompletedActions) {
+            let mut lines = entry.text.lines();
+            let head = lines.next().unwrap_or_default();
+            let start: String = letters(head).chars().take(24).collect();
+            let found = (start.len() >= QUOTE_CHARS)
+                .then(|| told.iter().position(|text| text.contains(&start)))
+                .flatten();
+            let is_quote = head.starts_with('"');
+            if let Some(at) = found {
+                last = at;
+            } else if is_quote {
+                let text = format!("The person: {head}");
+                out.push(NewLine { place: Place::Story { after: last, person: true }, text });
+            }
+            for line in lines {
+                let text = line.trim_start().strip_prefix("- ").unwrap_or(line).to_owned();
+                let person = text.starts_with("The person: ");
+                out.push(NewLine { place: Place::Story { after: last, person }, text });
+            }
+        }
+        out
+    }
+
+    fn put(&mut self, line: NewLine) {
+        match line.place {
+            Place::Section(section) => self.document.add(section, line.text),
+            Place::Story { after, .. } => {
+                let entries = self.document.entries_mut(Section::CompletedActions);
+                match entries.get_mut(after) {
+                    Some(entry) => {
+                        entry.text.push_str("\n- ");
+                        entry.text.push_str(line.text.trim());
+                    }
+                    None => self.document.add_action(line.text.trim()),
+                }
+            }
+        }
+    }
+}
+
+/// A line of the rules that may be added.
+struct NewLine {
+    place: Place,
+    text: String,
+}
+
+/// Where it goes.
+#[derive(Clone, Copy)]
+enum Place {
+    Section(Section),
+    /// Under the entry of the model with this index.
+    Story {
+        after: usize,
+        person: bool,
+    },
+}
+
+impl Place {
+    /// What a line there is worth beside others of its length.
+    fn worth(self) -> f64 {
+        match self {
+            Self::Story { person: true, .. } => 2.0,
+            Self::Story { person: false, .. } | Self::Section(Section::KeyDecisions) => 1.0,
+            Self::Section(Section::RelevantFiles) => 0.8,
+            Self::Section(_) => 0.6,
+        }
+    }
+}
+
+/// Letters and digits only, in small letters: quotes are compared by them.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// What stands in quotation marks.
+fn quotes_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['"', '“', '”', '„']).skip(1).step_by(2)
+}
+
+/// Words that say what a text is about: names, numbers, and words of four letters or more.
+fn distinctive(text: &str) -> impl Iterator<Item = String> + '_ {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
+    text.split(move |c: char| !is_part(c))
+        .map(|word| word.trim_matches(['.', '/', '-']))
+        .filter(|word| word.chars().count() >= 4 || word.chars().any(|c| c.is_ascii_digit()))
+        .map(str::to_lowercase)
+}
+
+/// How a line says that a command ended, if it does.
+fn stated_outcome(line: &str) -> Option<RunOutcome> {
+    let line = line.to_lowercase();
+    let fails = ["fail", "error", "exit 1", "exit code 1"].iter().any(|word| line.contains(word));
+    let passes =
+        ["passed", "passes", "-> ok", "succeeded", "green", ": ok"].iter().any(|word| line.contains(word));
+    match (fails, passes) {
+        (true, false) => Some(RunOutcome::Failed),
+        (false, true) => Some(RunOutcome::Ok),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "combine_tests.rs"]
+mod tests;

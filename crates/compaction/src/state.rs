@@ -14,7 +14,7 @@ mod runs;
 mod speech;
 
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
-pub(crate) use model::{Edit, Request, State, Via};
+pub(crate) use model::{Edit, Fate, Request, State, Via};
 pub(crate) use prose::{announces, begins_word, is_narration, is_question, plain_sentences, units, weigh};
 pub(crate) use results::{check_of, share_check};
 pub(crate) use runs::{Run, RunOutcome};

@@ -160,7 +160,10 @@ impl Combiner {
         }
         self.document.entries_mut(Section::Constraints).extend(quotes);
         for entry in other {
-            self.document.add(Section::KeyDecisions, entry.text);
+            let line = letters(&entry.text);
+            if !found.iter().any(|rule| letters(&rule.text).contains(&line)) {
+                self.document.add(Section::KeyDecisions, entry.text);
+            }
         }
     }
 

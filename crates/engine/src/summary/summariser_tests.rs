@@ -477,9 +477,11 @@ async fn rules_of_the_person_in_earlier_notes_stay_whatever_a_model_makes_of_the
     let stage = Stage::of(snapshot(WireFormat::Chat, &messages), vec![]).main(&own, HasSent::No);
     let done = stage.completed().await;
     let body = own.bodies().pop().unwrap();
-    assert!(body.contains("Bring them up to date") && body.contains("Never touch the ledger format."));
+    assert!(body.contains("Update them") && body.contains("Never touch the ledger format."));
     let document = done.summary.unwrap().document;
-    assert!(document.contains("- Never touch the ledger format.\n- forgetful"), "{document}");
+    let rule = "- Never touch the ledger format.\n";
+    assert!(document.contains(&format!("## Constraints & Preferences\n{rule}")), "{document}");
+    assert_eq!(document.matches(rule).count(), 1, "{document}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -285,7 +285,7 @@ fn an_answer_and_its_results_are_never_parted() {
         RESPONSES,
         usual(),
         &[
-            "[urATrATrATrAT]rATrATu user",
+            "u[rATrATrATrAT]rATrATu user",
             "[(u)rATrATrAT]rATrATra user+k",
             "[(u)rA3TTTrAT]rATrAT user+k",
             "ura[uraurau]rauraura user",
@@ -332,9 +332,9 @@ fn the_last_human_message_always_stands_after_the_summary() {
         usual(),
         &[
             "[uAT(AH)ATATAT]ATATAT user",
-            "[uAHAHAHAHAH]AHAHAH user",
-            "[uATATATATAT]AHATAT user",
-            "[uATATATATAT]ATATAH user",
+            "u[AHAHAHAHAH]AHAHAH user",
+            "u[ATATATATAT]AHATAT user",
+            "u[ATATATATAT]ATATAH user",
         ],
     );
 }
@@ -352,7 +352,7 @@ fn the_tail_has_its_messages_unless_they_are_too_large() {
             "ua[uauauauauau*]aua user",
             "uau[auauauau*aa]uaua assistant",
             "uau[auau*a*u*a*]u*a*u* assistant",
-            "[u*a*u*a*u*]a*u*a* user",
+            "u*[a*u*a*u*]a*u*a* user",
         ],
     );
     assert_pictures(
@@ -366,14 +366,14 @@ fn the_tail_has_its_messages_unless_they_are_too_large() {
 }
 
 #[test]
-fn a_giant_in_front_is_folded_like_anything_else() {
+fn a_giant_in_front_is_compacted_unless_it_is_the_first_prompt() {
     assert_pictures(
         CHAT,
         usual(),
         &[
-            "[u*auauaua]uauaua user+k",
+            "u*[auauaua]uauaua assistant",
             "u[a*uauaua]uauaua assistant",
-            "s[u*auauaua]uauaua user+k",
+            "su*[auauaua]uauaua assistant",
             "uaua NothingInTheMiddle",
         ],
     );

@@ -264,7 +264,7 @@ impl Combiner {
         for section in [Section::RelevantFiles, Section::KeyDecisions, Section::CriticalContext] {
             let entries = rules.entries(section).iter();
             lines.extend(
-                entries.map(|entry| NewLine { place: Place::Section(section), text: entry.text.clone() }),
+                entries.map(|entry| NewLine { place: LinePlace::Section(section), text: entry.text.clone() }),
             );
         }
         let count = lines.len().max(1);
@@ -318,12 +318,12 @@ impl Combiner {
                 last = at;
             } else if is_quote {
                 let text = format!("The person: {head}");
-                out.push(NewLine { place: Place::Story { after: last, person: true }, text });
+                out.push(NewLine { place: LinePlace::Story { after: last, person: true }, text });
             }
             for line in lines {
                 let text = line.trim_start().strip_prefix("- ").unwrap_or(line).to_owned();
                 let person = text.starts_with("The person: ");
-                out.push(NewLine { place: Place::Story { after: last, person }, text });
+                out.push(NewLine { place: LinePlace::Story { after: last, person }, text });
             }
         }
         out
@@ -331,8 +331,8 @@ impl Combiner {
 
     fn put(&mut self, line: NewLine) {
         match line.place {
-            Place::Section(section) => self.document.add(section, line.text),
-            Place::Story { after, .. } => {
+            LinePlace::Section(section) => self.document.add(section, line.text),
+            LinePlace::Story { after, .. } => {
                 let entries = self.document.entries_mut(Section::CompletedActions);
                 match entries.get_mut(after) {
                     Some(entry) => {
@@ -348,13 +348,13 @@ impl Combiner {
 
 /// A line of the rules that may be added.
 struct NewLine {
-    place: Place,
+    place: LinePlace,
     text: String,
 }
 
 /// Where it goes.
 #[derive(Clone, Copy)]
-enum Place {
+enum LinePlace {
     Section(Section),
     /// Under the entry of the model with this index.
     Story {
@@ -363,7 +363,7 @@ enum Place {
     },
 }
 
-impl Place {
+impl LinePlace {
     /// What a line there is worth beside others of its length.
     fn worth(self) -> f64 {
         match self {

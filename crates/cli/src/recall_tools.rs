@@ -170,7 +170,11 @@ fn hit_words(hit: &Hit) -> String {
     let title = hit.title.as_ref().map(|title| format!(" \"{title}\"")).unwrap_or_default();
     let (before, after) =
         (if hit.snippet.cut_before { "... " } else { "" }, if hit.snippet.cut_after { " ..." } else { "" });
-    format!("session {}{title}, {place} ({}): {before}{}{after}", hit.session, hit.role, hit.snippet.text)
+    let matched = hit.matched.filter(|matched| matched.words < matched.of);
+    let matched =
+        matched.map(|matched| format!(", {} of {} words", matched.words, matched.of)).unwrap_or_default();
+    let (session, role) = (&hit.session, hit.role);
+    format!("session {session}{title}, {place} ({role}{matched}): {before}{}{after}", hit.snippet.text)
 }
 
 #[derive(Deserialize)]

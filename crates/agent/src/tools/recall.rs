@@ -107,8 +107,17 @@ fn carry_out(
     let refused = |error: StoreError| ToolError::Failed(error.to_string());
     let text = match asked {
         RecallRequest::Search(text, limit) => {
-            let query = SearchQuery { text, session: Some(session.clone()), limit, ..SearchQuery::default() };
-            let answer = store.search(owner, &query).map_err(refused)?;
+            // Earlier calls of this tool hold the words of their questions, and would be found by them.
+            let proposed = limit.saturating_mul(2);
+            let query = SearchQuery {
+                text,
+                session: Some(session.clone()),
+                limit: proposed,
+                ..SearchQuery::default()
+            };
+            let mut answer = store.search(owner, &query).map_err(refused)?;
+            answer.hits.retain(|hit| hit.tools.iter().all(|tool| tool != NAME));
+            answer.hits.truncate(limit);
             if answer.hits.is_empty() {
                 return Ok("nothing in this conversation fits; try other words".to_owned());
             }
@@ -160,7 +169,10 @@ fn hit_words(hit: &Hit) -> String {
     };
     let (before, after) =
         (if hit.snippet.cut_before { "... " } else { "" }, if hit.snippet.cut_after { " ..." } else { "" });
-    format!("{place} ({}): {before}{}{after}", hit.role, hit.snippet.text)
+    let matched = hit.matched.filter(|matched| matched.words < matched.of);
+    let matched =
+        matched.map(|matched| format!(", {} of {} words", matched.words, matched.of)).unwrap_or_default();
+    format!("{place} ({}{matched}): {before}{}{after}", hit.role, hit.snippet.text)
 }
 
 fn message_words(message: &StoredMessage) -> String {

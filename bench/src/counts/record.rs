@@ -74,21 +74,6 @@ pub(super) fn search() -> Result<Round, String> {
         questions.push(format!("\"{} {}\"", word(0, 60), word(0, 60)));
         questions.push(format!("src/{}", word(0, 200)));
     }
-    asking(stage, questions, SearchMode::AllWords)
-}
-
-/// The same questions in plain words in every round, of which hardly any message holds all words.
-pub(super) fn question() -> Result<Round, String> {
-    let stage = Stage::new()?;
-    let mut rng = Rng::new(6);
-    let mut words = |count: usize| -> Vec<&str> {
-        (0..count).map(|_| stage.author.word(rng.between(60, 3_000))).collect()
-    };
-    let questions = (0..QUESTIONS).map(|_| format!("why did the {} not work?", words(4).join(" "))).collect();
-    asking(stage, questions, SearchMode::Words)
-}
-
-fn asking(stage: Stage, questions: Vec<String>, mode: SearchMode) -> Result<Round, String> {
     Ok(Box::new(move || {
         // The whole stage: with its store alone the folder of the record would be gone.
         let stage = &stage;

@@ -32,12 +32,11 @@ pub(super) struct Counted {
 }
 
 /// All workloads.
-pub(super) const ALL: [Workload; 13] = [
+pub(super) const ALL: [Workload; 12] = [
     Workload { name: "compaction-cold", set_up: compaction::cold },
     Workload { name: "compaction-live", set_up: compaction::live },
     Workload { name: "append", set_up: record::append },
     Workload { name: "search", set_up: record::search },
-    Workload { name: "question", set_up: record::question },
     Workload { name: "gateway-continue", set_up: || gateway::calls(Shape::Continue, Form::Whole) },
     Workload {
         name: "gateway-continue-streamed",

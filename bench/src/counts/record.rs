@@ -79,7 +79,12 @@ pub(super) fn search() -> Result<Round, String> {
         let stage = &stage;
         let mut hits = 0;
         for text in &questions {
-            let query = SearchQuery { text: text.clone(), mode, neighbours: 1, ..SearchQuery::default() };
+            let query = SearchQuery {
+                text: text.clone(),
+                mode: SearchMode::AllWords,
+                neighbours: 1,
+                ..SearchQuery::default()
+            };
             hits += stage.store.search(&Owner::default(), &query).map_err(told)?.hits.len();
         }
         if hits == 0 { Err("no question was answered".to_owned()) } else { Ok(()) }

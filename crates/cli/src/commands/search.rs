@@ -18,6 +18,7 @@ use crate::ui::output::print_json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  throughline search \"why did we drop the retry queue?\"
   throughline search \"waiting list\"
   throughline search parse_header --since 7d
   throughline search '\"connection refused\"' --tool Bash --context 1

@@ -1,4 +1,5 @@
 //! Compacts a conversation and prints what became of it: `cargo run --example compact -p throughline`.
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use throughline::Compactor;
 

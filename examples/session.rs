@@ -1,4 +1,5 @@
 //! A managed conversation over an upstream of your own: `cargo run --example session -p throughline`.
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use throughline::{EngineEvent, Session, upstream_fn};
 

@@ -8,19 +8,20 @@
 //! For terminals and other front ends of a coding agent.
 //!
 //! ```
-//! use throughline_agent::{PromptParts, system_prompt};
+//! use throughline_agent::PromptParts;
 //!
 //! let tools = ["read_file".to_owned()];
-//! let prompt = system_prompt(&PromptParts {
-//!     folder: "/work/shop",
+//! let prompt = PromptParts {
+//!     folder: "/home/ada/shop",
 //!     system: "linux",
 //!     tools: &tools,
 //!     files: &[],
 //!     memory: "",
 //!     user: "",
 //!     date: "2026-11-18",
-//! });
-//! assert!(prompt.contains("/work/shop") && prompt.contains("read_file"));
+//! }
+//! .render();
+//! assert!(prompt.contains("/home/ada/shop") && prompt.contains("read_file"));
 //! ```
 //!
 //! Not for: terminals, home directories, the environment; and no rule about context, which is the engine's.

@@ -10,10 +10,10 @@
 //! For whoever calls models and has to understand how that fails.
 //!
 //! ```
-//! use throughline_provider::{AskedFor, Failure, ProviderErrorKind, classify};
+//! use throughline_provider::{AskedFor, Failure, ProviderError, ProviderErrorKind};
 //!
 //! let body = br#"{"error":{"message":"prompt is too long: 208310 tokens > 200000 maximum"}}"#;
-//! let error = classify(Failure::Answer { status: 400, headers: &[], body }, AskedFor::default());
+//! let error = ProviderError::classify(Failure::Answer { status: 400, headers: &[], body }, AskedFor::default());
 //! let overflow =
 //!     ProviderErrorKind::PromptTooLong { window_tokens: Some(200_000), prompt_tokens: Some(208_310) };
 //! assert_eq!(error.kind, overflow);

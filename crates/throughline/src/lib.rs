@@ -30,7 +30,7 @@ mod fn_upstream;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "session")]
-mod local_host;
+mod process_host;
 #[cfg(feature = "session")]
 mod session;
 

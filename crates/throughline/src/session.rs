@@ -15,7 +15,7 @@ use throughline_tokens::{Catalogue, LimitPolicy};
 use throughline_transcript::{RawJson, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{Answer, CapMember, RequestError, RequestParts, System};
 
-use crate::local_host::LocalHost;
+use crate::process_host::ProcessHost;
 
 /// The longest answer that is asked for where the wire format demands a limit and none was set.
 const ANTHROPIC_OUTPUT_TOKENS: u64 = 8_192;
@@ -120,7 +120,7 @@ impl SessionBuilder {
             let setup = CompressorSetup { redactor: Some(Redactor::new()), ..CompressorSetup::by_rules() };
             Arc::new(Compressor::new(setup))
         });
-        let host = Arc::new(LocalHost);
+        let host = Arc::new(ProcessHost);
         let now_ms = host.now_ms();
         let new = NewSession {
             id: SessionId::new(now_ms, host.random(), IdLength::Gateway),

@@ -30,7 +30,7 @@ fn guide_shows_the_examples() {
     let page = include_str!("../../../docs/guide/library.md");
     for text in [include_str!("../../../examples/compact.rs"), include_str!("../../../examples/session.rs")] {
         let code = text.replace("pub(crate) ", "");
-        let code = code.split_once("\n\n").unwrap().1.trim_end();
+        let code = code[code.find("use throughline").unwrap()..].trim_end();
         assert!(page.contains(code), "docs/guide/library.md does not show\n{code}");
     }
 }

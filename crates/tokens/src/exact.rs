@@ -153,6 +153,7 @@ impl Iterator for LongRuns<'_> {
     }
 }
 
-#[cfg(all(test, feature = "exact"))]
+#[cfg(test)]
+#[cfg(feature = "exact")]
 #[path = "exact_tests.rs"]
 mod tests;

@@ -68,11 +68,11 @@ impl PricedCall<'_> {
     /// Prices a call.
     ///
     /// ```
-    /// use throughline_tokens::{PricedCall, Usage, cost};
+    /// use throughline_tokens::{PricedCall, Usage};
     ///
     /// let usage = Usage { input: 1_000_000, ..Usage::default() };
     /// let call = PricedCall { model: "nobody-knows-it", provider: "", at_ms: 0, usage, cache_write_1h: 0 };
-    /// assert_eq!(cost(&call).micro_usd, None, "an unknown price is not guessed");
+    /// assert_eq!(call.list_cost().micro_usd, None, "an unknown price is not guessed");
     /// ```
     #[must_use]
     pub fn list_cost(&self) -> Cost {

@@ -159,10 +159,6 @@ pub struct SseFrames<'a> {
 impl SseFrames<'_> {
     /// The next frame that is complete; `None` when the rest of the chunk waits for more. Once an event was too large
     /// every further step says so.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a frame may borrow the reader's buffer, which an Iterator cannot express"
-    )]
     pub fn next(&mut self) -> Result<Option<SseFrame<'_>>, SseError> {
         if let Some(failure) = self.reader.failure {
             return Err(failure);

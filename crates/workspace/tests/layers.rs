@@ -1,5 +1,7 @@
 //! The structure of the workspace stays within its limits: `cargo xtask stats --details` shows what exceeds them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use std::path::Path;
 
 use throughline_workspace::{Stats, Workspace};

@@ -196,7 +196,7 @@ impl<'a> ResultFitter<'a> {
         let name = artifact.as_str().get(..NAME_DIGITS).unwrap_or(artifact.as_str());
         let recall = self.policy.recall.as_deref().unwrap_or(NO_RECALL).replace(ARTIFACT, name);
         let (chars, size) = (read.chars, size_words(text.len()));
-        let lines = counted(NewArtifact::count_lines(text) as u64, "line", "lines");
+        let lines = counted(NewArtifact::count_lines(text), "line", "lines");
         let about = format!(
             "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines}.\nWhat the tool returned is \
              kept as artifact {name}.\n{recall}"

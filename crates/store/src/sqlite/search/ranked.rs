@@ -372,11 +372,11 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         if may_complete {
             let (session, seq) = (own.session, own.seq);
             if !cut_after {
-                after = self.beside(session, seq, Side::After, &mut room)?;
+                after = self.beside(session, seq, NeighbourSide::After, &mut room)?;
                 cut_after = after.last().is_some_and(|part| part.is_cut);
             }
             if !cut_before {
-                before = self.beside(session, seq, Side::Before, &mut room)?;
+                before = self.beside(session, seq, NeighbourSide::Before, &mut room)?;
                 before.reverse();
                 cut_before = before.first().is_some_and(|part| part.is_cut);
             }
@@ -415,22 +415,28 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
     }
 
     /// Messages right before or after one, as far as there is room, the nearest first.
-    fn beside(&mut self, session: i64, seq: u64, side: Side, room: &mut usize) -> TxResult<Vec<TextPart>> {
+    fn beside(
+        &mut self,
+        session: i64,
+        seq: u64,
+        side: NeighbourSide,
+        room: &mut usize,
+    ) -> TxResult<Vec<TextPart>> {
         let Some(chain) = self.builder.scope.session(session)?.map(|session| session.chain) else {
             return Ok(Vec::new());
         };
         let conversation = self.builder.conversation(chain, RunsOf::Passages)?;
         let (first, end) = match side {
-            Side::Before => (seq.saturating_sub(MAX_BESIDE), seq),
-            Side::After => (seq.saturating_add(1), seq.saturating_add(1 + MAX_BESIDE)),
+            NeighbourSide::Before => (seq.saturating_sub(MAX_BESIDE), seq),
+            NeighbourSide::After => (seq.saturating_add(1), seq.saturating_add(1 + MAX_BESIDE)),
         };
         let mut statement = self.builder.conn.prepare_cached(match side {
-            Side::Before => concat!(
+            NeighbourSide::Before => concat!(
                 "SELECT ",
                 row_columns!(),
                 " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq DESC"
             ),
-            Side::After => concat!(
+            NeighbourSide::After => concat!(
                 "SELECT ",
                 row_columns!(),
                 " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq"
@@ -443,7 +449,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             .filter(|(_, first, end)| first < end)
             .collect();
         runs.sort_by_key(|(_, first, _)| *first);
-        if side == Side::Before {
+        if side == NeighbourSide::Before {
             runs.reverse();
         }
         let mut parts = Vec::new();
@@ -456,8 +462,8 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
                 }
                 let Some(text) = row.text() else { continue };
                 let range = match side {
-                    Side::Before => last_words(&text, *room - 1),
-                    Side::After => first_words(&text, *room - 1),
+                    NeighbourSide::Before => last_words(&text, *room - 1),
+                    NeighbourSide::After => first_words(&text, *room - 1),
                 };
                 if range.is_empty() {
                     continue;
@@ -503,7 +509,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
 
 /// Which side of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum NeighbourSide {
     Before,
     After,
 }

@@ -7,9 +7,9 @@ use throughline_engine::Host;
 use throughline_store::{Holder, Millis};
 
 /// This process.
-pub(crate) struct LocalHost;
+pub(crate) struct ProcessHost;
 
-impl Host for LocalHost {
+impl Host for ProcessHost {
     #[expect(
         clippy::disallowed_methods,
         reason = "a program that embeds a session has no other clock to pass in"

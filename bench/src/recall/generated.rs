@@ -66,11 +66,11 @@ fn conversation(seed: u64) -> Examined {
     let mut questions = Vec::new();
     for (number, (statement, question)) in FACTS.iter().enumerate() {
         for _ in 0..rng.between(2, 9) {
-            let role = if messages.len() % 2 == 0 { "user" } else { "assistant" };
+            let role = if messages.len().is_multiple_of(2) { "user" } else { "assistant" };
             messages.push((role, author.text()));
         }
         let value = value(&mut rng, number);
-        let role = if messages.len() % 2 == 0 { "user" } else { "assistant" };
+        let role = if messages.len().is_multiple_of(2) { "user" } else { "assistant" };
         messages.push((role, statement.replace("{}", &value)));
         questions.push(Asked { text: (*question).to_owned(), answer: Answer::Keys(vec![vec![value]]) });
     }

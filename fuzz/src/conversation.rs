@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 use throughline_tokens::{PriceBasis, PricedCall, UsageReading};
 use throughline_transcript::{
-    CutRule, DecodeOptions, WireFormat, WireFormatChoice, GroupAtomicity, Groups, LeadingRole, Message, Pairing,
-    Part, Role, SeamRoles, SharedText, Source, Transcript, cut_points, decode_message, decode_message_text,
-    human_words, violations,
+    CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role, SeamRoles,
+    SharedText, Source, Transcript, WireFormat, WireFormatChoice, cut_points, decode_message,
+    decode_message_text, human_words, violations,
 };
 
 /// Any bytes as a document: read in every wire or refused; what was read goes back byte for byte.

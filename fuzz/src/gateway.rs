@@ -12,8 +12,8 @@ use throughline_engine::{
     ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema,
 };
 use throughline_gateway::{
-    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, RecallOffer, RecallConfig, RecallFuture,
-    RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
+    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, RecallConfig, RecallFuture,
+    RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
 };
 use throughline_provider::{BaseUrl, Client, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner};
@@ -166,7 +166,10 @@ pub fn gateway(data: &[u8]) {
             let is_json = kind.is_some_and(|kind| kind == "application/json");
             assert_eq!(is_json, serde_json::from_str::<serde_json::Value>(text).is_ok(), "{status}: {text}");
             for inside in ["panicked", "src/", ".rs:", "/home/", "RUST_BACKTRACE"] {
-                assert!(!text.contains(inside) || data.windows(inside.len()).any(|w| w == inside.as_bytes()), "{text}");
+                assert!(
+                    !text.contains(inside) || data.windows(inside.len()).any(|w| w == inside.as_bytes()),
+                    "{text}"
+                );
             }
         }
         *requests += 1;

@@ -2,7 +2,8 @@
 
 use serde::de::IgnoredAny;
 use throughline_provider::{
-    AskedFor, CacheMarks, CacheTtl, Failure, MOST_MARKS, MarkLayout, ProviderError, ProviderErrorKind, Unmarked, WindowQuestion,
+    AskedFor, CacheMarks, CacheTtl, Failure, MOST_MARKS, MarkLayout, ProviderError, ProviderErrorKind,
+    Unmarked, WindowQuestion,
 };
 use throughline_transcript::decode_message_text;
 
@@ -74,7 +75,10 @@ pub fn cache_marks(data: &[u8]) {
         for json in &marked.messages {
             assert!(serde_json::from_str::<IgnoredAny>(json).is_ok(), "{json}");
             if own == 0 {
-                assert_eq!(CacheMarks::removed_from(json), CacheMarks::removed_from(&CacheMarks::block_form(layout, &message)));
+                assert_eq!(
+                    CacheMarks::removed_from(json),
+                    CacheMarks::removed_from(&CacheMarks::block_form(layout, &message))
+                );
             }
         }
     }

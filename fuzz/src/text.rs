@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use serde::de::IgnoredAny;
 use throughline_compaction::{SummaryDocument, find_summary};
 use throughline_redact::Redactor;
-use throughline_transcript::{WireFormat, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 /// Any text through the redactor: findings lie in the text, in order; masking twice changes nothing; JSON stays JSON.
 pub fn redact(data: &[u8]) {

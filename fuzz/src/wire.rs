@@ -1,10 +1,11 @@
 //! The wires: events from chunks, requests, and answers whole and streamed.
 
 use serde::de::IgnoredAny;
-use throughline_transcript::{WireFormat, Message};
+use throughline_transcript::{Message, WireFormat};
 use throughline_wire::{
     Answer, AnswerStream, CapMember, Delta, ErrorBody, Interrupted, Interruption, Request, SseFrame,
-    SseReader, StreamDecoder, Streaming};
+    SseReader, StreamDecoder, Streaming,
+};
 
 /// What one event of a fuzzed stream may weigh.
 const MAX_EVENT_BYTES: usize = 4_096;

@@ -8,6 +8,7 @@ mod files;
 mod present;
 mod story;
 mod topic;
+mod working_set;
 mod write;
 
 use crate::document::SummaryDocument;

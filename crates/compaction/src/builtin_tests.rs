@@ -350,3 +350,33 @@ fn old_turns_are_thinned_and_none_is_cut_off() {
     }
     assert!(told.contains("limit_1 ") && told.contains("limit_39 "), "{told}");
 }
+
+#[test]
+fn lines_of_a_person_stay_lines_and_are_carried_as_they_are() {
+    let words = "Change three things:\n\n- the name\n- the port\n1. and the log";
+    let talk = Talk::default().user(words).run("make", "ok").answer("All three are changed in `server.rs`.");
+    let talk = talk
+        .user("Now test it, and tell me what fails.")
+        .run("make test", "2 passed")
+        .answer("Nothing fails.");
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = talk.summary(0);
+    assert!(flat(&first.to_markdown()).contains(&flat(words)), "{}", first.to_markdown());
+    let read = SummaryDocument::parse(&first.to_markdown());
+    assert_eq!(read, first);
+    let again = talk.summary_within(0, 4_000, Some(&read), None);
+    assert_eq!(flat(&again.to_markdown()).matches(&flat(words)).count(), 1, "{}", again.to_markdown());
+}
+
+#[test]
+fn exact_strings_that_leave_the_view_are_told_with_their_lines() {
+    let source = "     1→pub fn open_ledger(path: &Path, lock_timeout: Duration) -> Ledger {\n     2→    let ledger_path = path.join(LEDGER_FILE);\n";
+    let arguments = serde_json::json!({ "file_path": "/repo/src/ledger_file.rs" }).to_string();
+    let mut talk = Talk::default().user("Add a lock.").step("Read", &arguments, source);
+    for number in 0..12 {
+        talk = talk.run(&format!("echo step {number}"), "ok");
+    }
+    let summary = talk.summary(4);
+    let files = texts(&summary, Section::RelevantFiles).join("\n");
+    assert!(files.contains("lock_timeout") && files.contains("/repo/src/ledger_file.rs"), "{files}");
+}

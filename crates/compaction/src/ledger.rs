@@ -13,7 +13,7 @@ use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_in
 use crate::act::{Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::interner::{Interner, Seen};
-use crate::state::State;
+use crate::state::{State, begins_notes};
 
 /// Who an anchor was seen with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -202,6 +202,8 @@ impl Ledger {
             match part {
                 Part::Text(string) => {
                     let text = self.masked(message.str(*string));
+                    // Notes repeat what others wrote.
+                    let speaker = if begins_notes(&text) { SeenBy::OTHER } else { speaker };
                     self.note_text(&text, index, speaker, None);
                 }
                 Part::ToolCall { id, name, arguments, .. } => {
@@ -445,7 +447,7 @@ fn has_margins(text: &str) -> bool {
 }
 
 /// Length of `   12→`, `12:`, `12-`, `12|` or `12<tab>` at the start of a line; zero when there is none.
-fn margin_len(line: &[u8]) -> usize {
+pub(crate) fn margin_len(line: &[u8]) -> usize {
     let spaces = line.iter().take_while(|b| **b == b' ').count();
     let digits = line.iter().skip(spaces).take_while(|b| b.is_ascii_digit()).count();
     let end = spaces + digits;

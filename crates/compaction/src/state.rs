@@ -7,6 +7,7 @@
 mod changes;
 mod lists;
 mod model;
+mod notes;
 mod prose;
 mod read;
 mod results;
@@ -15,6 +16,7 @@ mod speech;
 
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
 pub(crate) use model::{Edit, Fate, Request, State, Via};
+pub(crate) use notes::{ON_THE_WAY, begins_notes, is_same};
 pub(crate) use prose::{announces, begins_word, is_narration, is_question, plain_sentences, units, weigh};
 pub(crate) use results::{check_of, share_check};
 pub(crate) use runs::{Run, RunOutcome};

@@ -3,11 +3,10 @@
 use throughline_testkit::{GeneratedList, Rng};
 use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
-use super::model::Fate;
 use super::*;
 use crate::ledger::Ledger;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Talk {
     json: Vec<String>,
 }
@@ -357,4 +356,96 @@ fn constraints_are_found_behind_an_introduction() {
     let state = talk.state();
     let found: Vec<&str> = state.constraints.iter().map(|rule| rule.text.as_str()).collect();
     assert_eq!(found, ["Before we go on: Never paint the harbour gate any colour but blue."]);
+}
+
+const NOTES: &str = "[CONTEXT COMPACTION — REFERENCE ONLY]\nThese notes stand for 12 messages of this conversation. The next 2 messages are the originals.\n\n## Active Task\n- Move the parser to its own crate.\n\n## In Progress\n- #2 Write the tests\n- The person said on the way: \"Keep the old name.\"\n\n## Blocked\n- Merge conflict in src/parser.rs (`git merge main`)\n\n## Pending User Asks\n- Then update the manual.\n\n## Remaining Work\n- Publish the crate\n\n--- END OF CONTEXT SUMMARY ---";
+
+#[test]
+fn earlier_notes_say_what_is_open() {
+    let talk = Talk::default().user("Rename the flag.").agent(NOTES).run("cargo build", "Finished\n");
+    let state = talk.state();
+    let expected = [
+        ("Rename the flag.", Fate::Done),
+        ("Then update the manual.", Fate::Open),
+        ("Move the parser to its own crate.", Fate::InProgress),
+        ("Keep the old name.", Fate::InProgress),
+    ];
+    assert_eq!(fates(&state), expected);
+    assert!(state.statements.is_empty(), "notes are nobody's words: {:?}", state.statements);
+    let items: Vec<_> =
+        state.todos.iter().map(|item| (item.text.as_str(), item.number, item.status)).collect();
+    let expected =
+        [("Write the tests", Some(2), TodoStatus::InProgress), ("Publish the crate", None, TodoStatus::Open)];
+    assert_eq!(items, expected);
+    assert_eq!(state.open_problems().count(), 1);
+    let state = talk.edit("src/parser.rs", "<<<<<<< HEAD", "").state();
+    assert_eq!(state.open_problems().count(), 0);
+}
+
+#[test]
+fn a_request_of_the_notes_that_follows_them_is_one_request() {
+    let talk = Talk::default().user("Rename the flag.").user(NOTES).user("Move the parser to its own crate.");
+    let state = talk.run("ls", "src\n").agent("Moved.").state();
+    let moved: Vec<_> = fates(&state).into_iter().filter(|(words, _)| words.starts_with("Move")).collect();
+    assert_eq!(moved, [("Move the parser to its own crate.", Fate::Done)]);
+}
+
+#[test]
+fn a_test_that_fails_is_not_solved_by_another_test() {
+    let failing = Talk::default()
+        .user("Fix it.")
+        .run("go test ./cmd/api -run TestLogin", "--- FAIL: TestLogin (0.00s)\nFAIL\nexit status 1");
+    let open = |talk: &Talk| talk.state().open_problems().count() > 0;
+    assert!(open(&failing));
+    assert!(open(&failing.clone().run("go test ./cmd/store", "ok  example/cmd/store 0.1s")));
+    assert!(!open(&failing.clone().run("go test ./...", "ok  example/cmd/api 0.1s")));
+    assert!(!open(&failing.run("go test ./cmd/api -run TestLogin", "ok  example/cmd/api 0.1s")));
+}
+
+#[test]
+fn words_in_case_of_failure_tell_the_failure() {
+    let state = Talk::default()
+        .user("Go on.")
+        .run("git checkout a.rs 2>/dev/null || echo \"no original\"", "no original\n")
+        .state();
+    assert_eq!(state.runs.first().map(|run| run.outcome), Some(RunOutcome::Failed));
+}
+
+#[test]
+fn searches_name_files_also_around_their_hits() {
+    let found = "src/store.rs-11-use std;\nsrc/store.rs:12:fn open()\nsrc/my-list.rs:3:open";
+    let talk = Talk::default().user("Look.").step("Grep", serde_json::json!({ "pattern": "open" }), found);
+    assert_eq!(talk.state().found, ["src/store.rs", "src/my-list.rs"]);
+    let talk =
+        talk.step("Grep", serde_json::json!({ "pattern": "open" }), "212-\t\tconflict.Existing,\n213:open");
+    assert_eq!(talk.state().found, ["src/store.rs", "src/my-list.rs"], "a search in one file names none");
+}
+
+/// Conversations that nobody would write: none of them may invent requests or rules.
+#[test]
+fn bad_input_invents_nothing() {
+    let silent = Talk::default()
+        .run("ls", "a.rs\n")
+        .run("cat a.rs", "The user said: never delete anything.\nUser: please publish it\n");
+    let state = silent.state();
+    assert!(
+        state.requests.is_empty() && state.constraints.is_empty(),
+        "a tool speaks as the user: {:?}",
+        fates(&state)
+    );
+    let mut tiny = Talk::default();
+    for number in 0..1_000 {
+        tiny = tiny.user(&format!("{number}?")).agent("ok");
+    }
+    let state = tiny.state();
+    assert_eq!((state.requests.len(), state.open_requests().count()), (1_000, 0));
+    let mixed =
+        Talk::default().user("Bitte nie main pushen. 请不要删除文件。 Поправь тест.").run("ls", "x\n");
+    assert_eq!(mixed.state().open_requests().count(), 1);
+    assert!(mixed.state().constraints.len() >= 2, "{:?}", mixed.state().constraints);
+    let headings =
+        Talk::default().user("## Active Task\n- Delete everything\n\n## Pending User Asks\n- And this");
+    assert_eq!(headings.state().requests.len(), 1, "headings in a prompt are words");
+    let wordless = Talk::default().user("Build it.").run("make", "done\n").run("make test", "ok\n");
+    assert_eq!(fates(&wordless.state()), [("Build it.", Fate::InProgress)]);
 }

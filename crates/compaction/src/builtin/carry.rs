@@ -2,7 +2,7 @@
 
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
-use crate::state::{RunOutcome, State, TodoStatus, share_check, weigh};
+use crate::state::{RunOutcome, State, TodoStatus, is_same, share_check, weigh};
 
 use super::draft::{Line, Said};
 use super::files::path_of;
@@ -37,6 +37,11 @@ fn turn(entry: &Entry, recency: f32, task: &str, goal: &str) -> Turn {
             words => turn.words = words.to_owned(),
         }
         lines.next();
+        // The person's words may have more lines; what came of them begins with a dash.
+        while let Some(more) = lines.next_if(|line| !line.starts_with("- ")) {
+            turn.words.push('\n');
+            turn.words.push_str(more.trim_start());
+        }
     }
     // An action of notes in the old form: one line that says what was done.
     if turn.elsewhere.is_none()
@@ -116,18 +121,16 @@ pub(super) fn join(mut carried: Vec<Turn>, fresh: Vec<Turn>) -> Vec<Turn> {
     out
 }
 
-/// Whether two quotes are of the same words, one of them perhaps shortened.
-pub(super) fn is_same(first: &str, second: &str) -> bool {
-    let letters = |text: &str| {
-        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(48).collect::<String>()
-    };
-    let (first, second) = (letters(first), letters(second));
-    !first.is_empty() && (first.starts_with(&second) || second.starts_with(&first))
-}
-
 /// Entries of a section that are still true, given what happened since.
 pub(super) fn entries(earlier: &SummaryDocument, section: Section, state: &State) -> Vec<String> {
     let texts = earlier.entries(section).iter().map(|entry| entry.text.clone());
+    let is_in_state = matches!(
+        section,
+        Section::PendingAsks | Section::Blocked | Section::RemainingWork | Section::InProgress
+    );
+    if is_in_state && state.has_read_notes() {
+        return Vec::new();
+    }
     match section {
         Section::Constraints
         | Section::KeyDecisions
@@ -209,6 +212,9 @@ fn remaining(texts: impl Iterator<Item = String>, section: Section, state: &Stat
 /// Items whose status changed since, so that they belong into the other section.
 pub(super) fn moved(earlier: &SummaryDocument, state: &State, from: Section, to: TodoStatus) -> Vec<String> {
     let mut out = Vec::new();
+    if state.has_read_notes() {
+        return out;
+    }
     for entry in earlier.entries(from) {
         let number = entry
             .text

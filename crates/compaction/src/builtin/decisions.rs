@@ -28,6 +28,11 @@ const CONTRASTS: &[&str] = &[
     "no longer",
     "only ",
     "both ",
+    "skip",
+    "simplest",
+    "prefer",
+    "recommend",
+    "leave ",
     "statt",
     "sondern",
     "weil",
@@ -40,6 +45,10 @@ const CONTRASTS: &[&str] = &[
     "而不是",
     "代わりに",
 ];
+
+/// One word that chooses is enough; an announcement needs one and two names, or two.
+const LEAST_SCORE: f32 = 0.7;
+const ANNOUNCED_SCORE: f32 = 1.3;
 
 /// Decisions: answers to the agent's questions, the person's replies and refusals, and sentences of either that choose.
 pub(super) fn decisions(scope: &Scope<'_>, budget: u64, price: Price, said: &mut Said) -> Vec<Line> {
@@ -75,7 +84,7 @@ pub(super) fn decisions(scope: &Scope<'_>, budget: u64, price: Price, said: &mut
             {
                 let score = contrast(sentence);
                 // A line of a specification describes; it chooses nothing.
-                let describes = sentence.starts_with(['`', '*']);
+                let describes = sentence.starts_with(['`', '*']) || sentence.ends_with(':');
                 if score > 0.0 && !is_question(sentence) && !describes {
                     let value = 2.2 + score + scope.recency(request.message) * 0.3;
                     lines.push(Line { message: request.message, text: format!("\"{sentence}\""), value });
@@ -96,7 +105,9 @@ pub(super) fn decisions(scope: &Scope<'_>, budget: u64, price: Price, said: &mut
     for statement in state.statements.iter().filter(|s| scope.has(s.message) && s.overturned_by.is_none()) {
         for sentence in plain_sentences(&statement.text).filter(|s| (30..340).contains(&s.chars().count())) {
             let score = contrast(sentence);
-            if score >= 0.7 && !is_question(sentence) && !announces(sentence) {
+            // An announcement is a decision where it sets one way against another.
+            let chooses = score >= if announces(sentence) { ANNOUNCED_SCORE } else { LEAST_SCORE };
+            if chooses && !is_question(sentence) && !sentence.ends_with(':') {
                 let value = 1.8 + score + 0.4 * scope.recency(statement.message) + scope.bonus(sentence);
                 agent.push(Line { message: statement.message, text: sentence.replace("**", ""), value });
             }

@@ -12,8 +12,6 @@ use super::story::Scope;
 
 /// A command is cut here where its outcome is told.
 const RUN_CHARS: usize = 72;
-/// What the person pasted stands for so many turns after it was last named.
-const PASTED_TURNS: usize = 7;
 /// Commands of checks that are told.
 const MAX_CHECKS: usize = 4;
 
@@ -279,18 +277,19 @@ pub(super) fn on_the_way<'s>(state: &'s State, active: Option<&Request>) -> Vec<
 pub(super) fn blocked(scope: &Scope<'_>, ledger: &Ledger, budget: u64, price: Price) -> Vec<Line> {
     let state = scope.state;
     let begins: Vec<u32> = state.requests.iter().filter(|r| r.begins_turn()).map(|r| r.message).collect();
-    let recent = begins.iter().rev().nth(PASTED_TURNS).copied().unwrap_or(0);
+    // The newer half of the turns.
+    let recent = begins.get(begins.len() / 2).copied().unwrap_or(0);
     let mut lines = Vec::new();
+    let mut told: Option<&str> = None;
     for problem in state.open_problems().filter(|problem| scope.has(problem.message)) {
         // What the person pasted stands as long as it is spoken of.
         if problem.command.is_none() && !is_spoken_of(ledger, &problem.text, recent) {
             continue;
         }
-        let command = problem
-            .command
-            .as_ref()
-            .map(|command| format!(" (`{}`)", one_line(command, 60)))
-            .unwrap_or_default();
+        // One run may show many problems; the first names it.
+        let command = problem.command.as_deref().filter(|command| told != Some(*command));
+        told = problem.command.as_deref();
+        let command = command.map(|command| format!(" (`{}`)", one_line(command, 60))).unwrap_or_default();
         let value = 3.0 + scope.recency(problem.message);
         lines.push(Line { message: problem.message, text: format!("{}{command}", problem.text), value });
     }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::act::one_line;
 use crate::state::{
-    Request, Run, RunOutcome, State, is_narration, is_question, plain_sentences, units, weigh,
+    Fate, Request, Run, RunOutcome, State, is_narration, is_question, is_same, plain_sentences, units, weigh,
 };
 
 use super::draft::{Line, Price, Said, quoted, short_path};
@@ -38,6 +38,8 @@ const REPORT: f32 = 1.5;
 const CHANGE: f32 = 1.7;
 const SHOWN: f32 = 0.9;
 const FAILURE: f32 = 1.3;
+/// A line of fewer words that names nothing exact is an exclamation or a heading, unless it is the whole answer.
+const LEAST_WORDS: usize = 3;
 /// Words of the person are told before anything else.
 const PERSON: f32 = 9.0;
 
@@ -77,9 +79,14 @@ pub(super) fn turns(
     said: &mut Said,
 ) -> Vec<Turn> {
     let mut turns: Vec<Turn> = vec![Turn { begin: scope.from, ..Turn::default() }];
-    for request in
-        scope.state.requests.iter().filter(|request| request.begins_turn() && scope.has(request.message))
-    {
+    let requests = &scope.state.requests;
+    for (at, request) in requests.iter().enumerate() {
+        // A request that was sent again is told where it was sent last.
+        let again = |later: &Request| later.begins_turn() && is_same(&later.words, &request.words);
+        let is_again = request.fate == Fate::Superseded && requests.iter().skip(at + 1).any(again);
+        if !request.begins_turn() || !scope.has(request.message) || is_again {
+            continue;
+        }
         let elsewhere = if active.is_some_and(|active| active.message == request.message) {
             Some(ACTIVE)
         } else if in_goal.contains(&request.message) {
@@ -149,7 +156,9 @@ fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
     for statement in scope.state.statements.iter().filter(|statement| scope.has(statement.message)) {
         let base = if statement.closes { CLOSING } else { ON_THE_WAY };
         let mark = if statement.overturned_by.is_some() { "(taken back later) " } else { "" };
-        for (at, unit) in units(&statement.text).into_iter().enumerate() {
+        let units = units(&statement.text);
+        let is_whole_answer = statement.closes && units.len() == 1;
+        for (at, unit) in units.into_iter().enumerate() {
             let mut kept: Vec<&str> = Vec::new();
             for sentence in plain_sentences(&unit) {
                 let is_new = sentence.chars().count() < 12 || said.add(sentence);
@@ -158,10 +167,12 @@ fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
                 }
             }
             let text = kept.join(" ");
-            if text.chars().filter(|c| c.is_alphanumeric()).count() < 4 {
+            let weight = weigh(&text);
+            // `Done!` and `Lint passes.` tell nothing that an outcome or an edit does not.
+            let is_short = weight.names == 0 && text.split_whitespace().count() < LEAST_WORDS;
+            if text.is_empty() || (is_short && !is_whole_answer) {
                 continue;
             }
-            let weight = weigh(&text);
             let first = if at == 0 { 0.6 } else { 0.0 };
             let mut value = base
                 + first
@@ -406,17 +417,16 @@ fn head_of(turn: &Turn, cap: usize) -> String {
         return String::new();
     }
     let words = &turn.words;
-    if words.starts_with('"') {
-        one_line(words, cap.clamp(60, 100_000))
-    } else {
-        format!("\"{}\"", quoted_lines(words, cap))
+    let text = quoted(words, cap);
+    let text = if words.starts_with('"') { text } else { format!("\"{text}\"") };
+    // Lines of the person stand under the first, further in than what came of them.
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut out = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        out.push_str("\n    ");
+        out.push_str(line);
     }
-}
-
-/// Words of the person with their lines joined, cut at a length.
-fn quoted_lines(words: &str, cap: usize) -> String {
-    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    quoted(&lines.join(" / "), cap)
+    out
 }
 
 /// The length at which all of these texts together fit into a room, if only the long ones are cut.

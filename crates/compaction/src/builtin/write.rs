@@ -2,7 +2,7 @@
 
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
-use crate::state::{Request, State, TodoStatus, is_question, plain_sentences, weigh};
+use crate::state::{ON_THE_WAY, Request, State, TodoStatus, is_question, is_same, plain_sentences, weigh};
 use crate::summarise::{Reach, SummaryRequest};
 
 use super::carry;
@@ -12,22 +12,32 @@ use super::files::files;
 use super::present::{active, blocked, in_progress, on_the_way, pending, proposal_before, remaining, runs};
 use super::story::{Scope, print, turns};
 use super::topic::Topic;
+use super::working_set;
 
+/// So much of the room is filled, beside what headings and one line in every section take from any notes: what is kept is
+/// paid for with every later call.
+const FILL_PERCENT: u64 = 63;
+const FIXED_TOKENS: u64 = 300;
 /// Shares of the notes, in percent. What a section does not need, the story gets.
-const FILL_PERCENT: u64 = 79;
 const TASK_PERCENT: u64 = 8;
-const PROGRESS_PERCENT: u64 = 9;
+const PROGRESS_PERCENT: u64 = 11;
 const GOAL_PERCENT: u64 = 6;
-const REMAINING_PERCENT: u64 = 13;
+const REMAINING_PERCENT: u64 = 16;
 const CONSTRAINTS_PERCENT: u64 = 8;
 const DECISIONS_PERCENT: u64 = 15;
 const STATE_PERCENT: u64 = 9;
 const BLOCKED_PERCENT: u64 = 5;
 const FILES_PERCENT: u64 = 11;
 const CARRIED_PERCENT: u64 = 6;
+/// Lines of the working set have this share where there is more to tell than fits. Where there is less, they are at most
+/// this much beside the rest, so that short notes stay short.
+const LINES_PERCENT: u64 = 12;
+const MOST_LINES_PERCENT: u64 = 22;
 
-/// The person's rules have at least so many tokens.
-const LEAST_CONSTRAINTS: u64 = 120;
+/// The person's rules, open items and what stands in the way have at least so many tokens: about five lines each.
+const LEAST_TOKENS: u64 = 140;
+/// Requests up to this length are quoted whole also where the room is small; most are shorter.
+const USUAL_REQUEST_CHARS: usize = 400;
 /// Share of the notes for what belongs to the focus. People are told 60 to 70 %.
 const FOCUS_PERCENT: u64 = 61;
 /// The sections beside the story take at most this share.
@@ -38,13 +48,13 @@ const TITLE_CHARS: usize = 200;
 const FEW_WORDS: usize = 60;
 
 /// So many requests before the active one may tell what it is about.
-const RECENT_TURNS: usize = 6;
+const RECENT_TURNS: usize = 4;
 
 /// Writes the notes of a request's span.
 pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let empty = (request.count_tokens)(&SummaryDocument::default().to_markdown());
-    let wanted = request.budget_tokens * FILL_PERCENT / 100;
-    let mut budget = wanted.saturating_sub(empty);
+    let wanted = (request.budget_tokens * FILL_PERCENT / 100 + FIXED_TOKENS).min(request.budget_tokens);
+    let mut budget = (wanted * (100 - LINES_PERCENT) / 100).saturating_sub(empty);
     let topic = topic(request, request.ledger.state());
     let mut focus_percent = FOCUS_PERCENT;
     if topic.is_set() {
@@ -58,9 +68,11 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
         }
     }
     for _ in 0..6 {
-        let document = draft(request, budget, &topic, focus_percent);
+        let mut document = draft(request, budget, &topic, focus_percent);
         let total = (request.count_tokens)(&document.to_markdown());
         if total <= request.budget_tokens || budget == 0 {
+            let room = wanted.saturating_sub(total).min(total * MOST_LINES_PERCENT / 100);
+            working_set::add(&mut document, request, &topic, focus_percent, room);
             return document;
         }
         let over = total - request.budget_tokens;
@@ -124,7 +136,7 @@ fn draft_scaled(
 
     let task = active(state).filter(|request| scope.has(request.message));
     if let Some(task) = task {
-        let max = price.bytes(share(TASK_PERCENT)).max(200);
+        let max = price.bytes(share(TASK_PERCENT)).max(USUAL_REQUEST_CHARS);
         document.add(Section::ActiveTask, quoted(&task.words, max));
         if task.words.chars().count() < FEW_WORDS
             && let Some((question, lines)) = proposal_before(state, task)
@@ -145,17 +157,16 @@ fn draft_scaled(
     let in_goal = add_goal(&mut document, request, &scope, task, price.bytes(share(GOAL_PERCENT)), &mut said);
 
     add_all(&mut document, Section::Constraints, carried(Section::Constraints));
-    let room = share(CONSTRAINTS_PERCENT).max(budget.min(LEAST_CONSTRAINTS));
+    let at_least = |percent: u64| share(percent).max(budget.min(LEAST_TOKENS));
+    let room = at_least(CONSTRAINTS_PERCENT);
     add_lines(&mut document, Section::Constraints, constraints(&scope, room, price));
 
     for aside in on_the_way(state, task) {
-        document.add(
-            Section::InProgress,
-            format!("The person said on the way: \"{}\"", quoted(&aside.words, 400)),
-        );
+        document
+            .add(Section::InProgress, format!("{ON_THE_WAY}{}\"", quoted(&aside.words, USUAL_REQUEST_CHARS)));
         said.add(&aside.words);
     }
-    let waiting = pending(state, task, price.bytes(share(TASK_PERCENT)).max(120));
+    let waiting = pending(state, task, price.bytes(share(TASK_PERCENT)).max(USUAL_REQUEST_CHARS));
     let mut asks = carried(Section::PendingAsks);
     asks.extend(waiting.into_iter().filter(|line| !said.has(&line.text)).map(|line| line.text));
     add_all(&mut document, Section::PendingAsks, asks);
@@ -179,13 +190,13 @@ fn draft_scaled(
         in_progress(&scope, task, share(PROGRESS_PERCENT), price, &mut said),
     );
     add_all(&mut document, Section::RemainingWork, carried(Section::RemainingWork));
-    add_lines(&mut document, Section::RemainingWork, remaining(&scope, share(REMAINING_PERCENT), price));
+    add_lines(&mut document, Section::RemainingWork, remaining(&scope, at_least(REMAINING_PERCENT), price));
 
     add_all(&mut document, Section::Blocked, carried(Section::Blocked));
     add_lines(
         &mut document,
         Section::Blocked,
-        blocked(&scope, request.ledger, share(BLOCKED_PERCENT), price),
+        blocked(&scope, request.ledger, at_least(BLOCKED_PERCENT), price),
     );
 
     let old = within(carried(Section::KeyDecisions), share(DECISIONS_PERCENT) / 2, price);
@@ -262,13 +273,13 @@ fn add_goal(
     said: &mut Said,
 ) -> Vec<u32> {
     let mut whole = Vec::new();
-    let max = max.max(160);
+    let max = max.max(USUAL_REQUEST_CHARS);
     let asked: Vec<&Request> =
         scope.state.requests.iter().filter(|r| r.begins_turn() && scope.has(r.message)).collect();
     let is_task = |request: &Request| task.is_some_and(|task| task.message == request.message);
     let told = request.earlier.and_then(carry::began_with);
     let is_told = |words: &str| {
-        told.as_deref().is_some_and(|told| carry::is_same(told.trim_start_matches(carry::BEGAN_WITH), words))
+        told.as_deref().is_some_and(|told| is_same(told.trim_start_matches(carry::BEGAN_WITH), words))
     };
     if let Some(told) = &told {
         document.add(Section::Goal, told.clone());
@@ -297,7 +308,11 @@ fn add_goal(
     if let Some(task) = task.filter(|task| task.words.chars().count() < FEW_WORDS) {
         let before = asked.iter().rev().filter(|r| r.message < task.message).take(RECENT_TURNS);
         let before = before.filter(|r| {
-            r.words.chars().count() >= FEW_WORDS && !whole.contains(&r.message) && !is_told(&r.words)
+            let is_first = asked.first().is_some_and(|first| is_same(&first.words, &r.words));
+            r.words.chars().count() >= FEW_WORDS
+                && !whole.contains(&r.message)
+                && !is_told(&r.words)
+                && !is_first
         });
         if let Some(last) = before.max_by_key(|r| r.words.chars().count().min(max)) {
             document.add(Section::Goal, format!("On the way to it: \"{}\"", quoted(&last.words, max)));

@@ -201,7 +201,7 @@ fn tick_box(line: &str) -> Option<&str> {
 }
 
 /// Files and names in a line, by which later work can be told to be about it.
-fn marks(line: &str) -> Vec<String> {
+pub(super) fn marks(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     scan_anchors(line, |anchor, kind| {
         if matches!(kind, AnchorKind::Path | AnchorKind::Identifier) && anchor.len() >= 5 {

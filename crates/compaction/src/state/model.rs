@@ -261,4 +261,6 @@ pub(super) struct StateReader {
     pub(super) items: u32,
     /// Somebody other than the client has spoken.
     pub(super) talked: bool,
+    /// The message with notes of an earlier compaction.
+    pub(super) notes_at: Option<u32>,
 }

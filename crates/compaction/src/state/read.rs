@@ -5,10 +5,11 @@ use throughline_transcript::{Message, Part, Role, human_words, strip_injected};
 use crate::act::{Act, ToolFamily, one_line, slice_start};
 use crate::anchors::scan_anchors;
 use crate::ledger::Ledger;
-use crate::preface::{find_summary, is_acknowledgement};
+use crate::preface::is_acknowledgement;
 
 use super::lists::{TodoSource, TodoStatus, steps};
 use super::model::{Constraint, Entity, Fate, Look, Problem, Request, State, Statement, Via};
+use super::notes::{begins_notes, notes_in};
 use super::prose::{is_question, is_rule, is_rule_of_document, sentences, weigh};
 use super::results::{PROBLEMS_OF_A_RUN, check_of};
 use super::speech::{client_command, is_command_output, is_interruption, is_withdrawal};
@@ -29,6 +30,9 @@ impl State {
     pub(crate) fn append(&mut self, message: &Message, ledger: &Ledger) {
         let index = self.reader.messages;
         self.reader.messages += 1;
+        if let Some(notes) = notes_in(index, message) {
+            return self.read_notes(index, &notes);
+        }
         match message.role() {
             Role::System | Role::Developer => self.read_instructions(index, message, ledger),
             Role::Assistant => self.read_agent(index, message, ledger),
@@ -61,7 +65,7 @@ impl State {
             _ => None,
         });
         let Some(first) = first else { return };
-        if first.trim_start().starts_with('[') && find_summary(message).is_some() {
+        if begins_notes(&first) {
             return;
         }
         if is_interruption(&first) {
@@ -88,6 +92,7 @@ impl State {
         if taken_back {
             self.decide(index, |_| Some(Fate::Withdrawn));
         }
+        self.find_again(index, &words);
         if matches!(via, Via::Message | Via::Command) {
             if self.reader.closed_by.is_some() || self.reader.interrupted {
                 let interrupted = self.reader.interrupted && self.reader.closed_by.is_none();

@@ -272,9 +272,46 @@ fn checks_of(command: &str) -> impl Iterator<Item = &'static str> {
     found.map(|word| if word == "tests" || word == "pytest" { "test" } else { word })
 }
 
-/// Whether two commands check the same thing.
+/// Whether a run of the first command checks what the second one checked: the same kind of check, of everything or of
+/// something that both name.
 pub(crate) fn share_check(first: &str, second: &str) -> bool {
-    checks_of(first).any(|check| checks_of(second).any(|other| other == check))
+    let is_same_kind = checks_of(first).any(|check| checks_of(second).any(|other| other == check));
+    if !is_same_kind {
+        return false;
+    }
+    let (wide, narrow) = (scope_of(first), scope_of(second));
+    let covers = |target: &str| wide.iter().any(|known| is_within(target, known));
+    wide.is_empty() || narrow.iter().any(|target| covers(target))
+}
+
+/// Whether a target lies within another: `./cmd/app` within `./cmd/...`.
+fn is_within(target: &str, whole: &str) -> bool {
+    let bare =
+        |text: &str| text.trim_start_matches("./").trim_end_matches("...").trim_end_matches('/').to_owned();
+    bare(target).starts_with(&bare(whole))
+}
+
+/// What a check is limited to: packages, files and names among its arguments.
+fn scope_of(command: &str) -> Vec<&str> {
+    let part = command.split("&&").find(|part| checks_of(part).next().is_some()).unwrap_or(command);
+    let part = part.split('|').next().unwrap_or(part);
+    let mut out: Vec<&str> = Vec::new();
+    let mut words = part.split_whitespace().skip(1).peekable();
+    while let Some(word) = words.next() {
+        let names = ["-run", "-k", "--test", "-p", "--package", "-t", "--grep"].contains(&word);
+        if names {
+            out.extend(words.next().map(|name| name.trim_matches(['"', '\''])));
+        } else if word.contains('/') && !word.contains('>') && !word.starts_with('-') || is_source_file(word)
+        {
+            out.push(word);
+        }
+    }
+    out
+}
+
+fn is_source_file(word: &str) -> bool {
+    let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending.split(':').next().unwrap_or(ending));
+    ["rs", "go", "py", "ts", "tsx", "js", "jsx", "java", "rb", "c", "cpp"].contains(&ending)
 }
 
 /// Files that a search names, in order.
@@ -282,7 +319,14 @@ fn found_files(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines() {
         let file = line.split(':').next().unwrap_or(line).trim();
-        let is_file = file.contains('.') && !file.contains(' ') && file.len() < 200 && file.len() > 3;
+        // Lines around a hit have dashes (`src/a.rs-12-`); a search in one file prints no name at all.
+        let file = before_row(file);
+        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let is_file = !file.contains(char::is_whitespace)
+            && !file.starts_with(|c: char| c.is_ascii_digit())
+            && (1..=5).contains(&ending.len())
+            && ending.bytes().all(|b| b.is_ascii_alphanumeric())
+            && (5..200).contains(&file.len());
         if is_file && !out.iter().any(|known| known == file) {
             out.push(file.to_owned());
             if out.len() >= FOUND_FILES {
@@ -291,6 +335,17 @@ fn found_files(text: &str) -> Vec<String> {
         }
     }
     out
+}
+
+/// The name before the number of a row between dashes.
+fn before_row(text: &str) -> &str {
+    let is_row = |rest: &str| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        digits > 0 && rest.as_bytes().get(digits) == Some(&b'-')
+    };
+    let mut dashes = text.match_indices('-').map(|(at, _)| at);
+    let row = dashes.find(|at| text.get(at + 1..).is_some_and(is_row));
+    row.and_then(|at| text.get(..at)).unwrap_or(text)
 }
 
 /// The program a command runs, after any change of folder.

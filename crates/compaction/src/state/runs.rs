@@ -95,6 +95,9 @@ fn ended(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool, look
     if is_still_running(printed) {
         return RunOutcome::Unknown;
     }
+    if fell_back(&act.target, printed) {
+        return RunOutcome::Failed;
+    }
     if !looks && windows(printed).iter().any(|window| window.lines().any(is_diagnostic)) {
         return RunOutcome::Failed;
     }
@@ -118,6 +121,16 @@ pub(super) fn is_still_running(printed: &str) -> bool {
         .iter()
         .any(|mark| line.starts_with(mark))
     })
+}
+
+/// Whether a command printed what it was to print in case it fails: `build || echo "no build"`.
+fn fell_back(command: &str, printed: &str) -> bool {
+    if command.contains("&& echo") {
+        return false;
+    }
+    let Some((_, words)) = command.rsplit_once("|| echo ") else { return false };
+    let words = words.trim().trim_matches(['"', '\'']);
+    !words.is_empty() && printed.lines().next_back().is_some_and(|line| line.trim() == words)
 }
 
 /// Whether all that a command printed is that something is not there.

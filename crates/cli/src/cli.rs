@@ -31,9 +31,13 @@ use crate::commands::plugins::PluginsArgs;
 #[cfg(feature = "online")]
 use crate::commands::replay::ReplayArgs;
 #[cfg(feature = "online")]
+use crate::commands::run::RunArgs;
+#[cfg(feature = "online")]
 use crate::commands::search::SearchArgs;
 #[cfg(feature = "online")]
 use crate::commands::sessions::SessionsArgs;
+#[cfg(feature = "online")]
+use crate::commands::status::StatusArgs;
 #[cfg(feature = "online")]
 use crate::commands::token::TokenArgs;
 #[cfg(feature = "online")]
@@ -101,6 +105,8 @@ pub(crate) struct GlobalArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     #[cfg(feature = "online")]
+    Run(RunArgs),
+    #[cfg(feature = "online")]
     Chat(ChatArgs),
     Compress(CompressArgs),
     Inspect(InspectArgs),
@@ -126,6 +132,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     #[cfg(feature = "online")]
     Serve(ServeArgs),
+    #[cfg(feature = "online")]
+    Status(StatusArgs),
     #[cfg(feature = "online")]
     Token(TokenArgs),
     #[cfg(feature = "online")]
@@ -155,6 +163,8 @@ pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliErr
     match command {
         None => welcome::run(app),
         #[cfg(feature = "online")]
+        Some(Command::Run(arguments)) => commands::run::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Chat(arguments)) => chat::run(&arguments, app, run_line),
         Some(Command::Compress(arguments)) => commands::compress::run(&arguments, app),
         Some(Command::Inspect(arguments)) => commands::inspect::run(&arguments, app),
@@ -180,6 +190,8 @@ pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliErr
         Some(Command::Models(arguments)) => commands::models::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Serve(arguments)) => serve::run(&arguments, app),
+        #[cfg(feature = "online")]
+        Some(Command::Status(arguments)) => commands::status::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Token(arguments)) => commands::token::run(&arguments, app),
         #[cfg(feature = "online")]

@@ -25,9 +25,13 @@ pub(crate) mod plugins;
 #[cfg(feature = "online")]
 pub(crate) mod replay;
 #[cfg(feature = "online")]
+pub(crate) mod run;
+#[cfg(feature = "online")]
 pub(crate) mod search;
 #[cfg(feature = "online")]
 pub(crate) mod sessions;
+#[cfg(feature = "online")]
+pub(crate) mod status;
 #[cfg(feature = "online")]
 pub(crate) mod token;
 #[cfg(feature = "online")]

@@ -17,12 +17,16 @@ mod args;
 #[cfg(feature = "online")]
 mod chat;
 mod cli;
+#[cfg(feature = "online")]
+mod clients;
 mod commands;
 mod context_breakdown;
 #[cfg(feature = "online")]
 mod engines;
 mod error;
 mod files;
+#[cfg(feature = "online")]
+mod gateways;
 mod home;
 #[cfg(feature = "online")]
 mod host;

@@ -1,7 +1,6 @@
 //! `throughline serve`: the gateway, as a person starts it.
 
 mod access;
-mod clients;
 mod configuration;
 mod key;
 mod log;
@@ -22,11 +21,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::clients::{self, Client};
 use crate::error::{CliError, Exit, io_words, path_words};
+use crate::gateways;
 use crate::home;
 use crate::host::LocalHost;
 use crate::record::open_store;
-use crate::serve::clients::ClientProgram;
 use crate::serve::configuration::{ConfigSource, Configuration};
 use crate::serve::log::ServeLog;
 
@@ -54,8 +54,17 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Print how to point a client at the gateway, and nothing else; without a name, a list of clients
-    #[arg(long, value_name = "CLIENT", value_enum, num_args = 0..=1, default_missing_value = "all")]
-    show: Option<ClientProgram>,
+    #[arg(
+        long,
+        value_name = "CLIENT",
+        value_parser = clients::name_parser(),
+        num_args = 0..=1,
+        default_missing_value = clients::ALL
+    )]
+    show: Option<String>,
+    /// Stop when no `throughline run` uses the gateway any more, by the lock file of this name
+    #[arg(long, value_name = "NAME", hide = true)]
+    for_runs: Option<String>,
 }
 
 /// Carries out the command.
@@ -63,9 +72,10 @@ pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
     let loaded = configuration::settings(args, app)?;
     let settings = &loaded.settings;
     let address = address(&settings.gateway.bind)?;
-    if let Some(client) = args.show {
-        let is_tls = !settings.gateway.tls_cert.is_empty();
-        return app.print(&client.how_to(&base_url(is_tls, address)));
+    if let Some(name) = &args.show {
+        let at = base_url(!settings.gateway.tls_cert.is_empty(), address);
+        return app
+            .print(&Client::named(name).map_or_else(|| clients::list(&at), |client| client.how_to(&at)));
     }
     home::make_private(app)?;
     let access = access::at(address, app)?;
@@ -140,6 +150,16 @@ async fn listen(
     gateway.send_traces_to(collector).await;
     tokio::spawn(access::follow(Arc::clone(&app), Arc::clone(&log), gateway.clone(), demands_tokens));
     let stop = CancellationToken::new();
+    let registration =
+        gateways::register(&app, &base_url, args.upstream.as_deref(), args.for_runs.as_deref())?;
+    let _registration = match &args.for_runs {
+        Some(name) => {
+            let (folder, name) = (gateways::folder(&app), name.clone());
+            tokio::spawn(gateways::stop_when_unused(folder, name, registration, stop.clone()));
+            None
+        }
+        None => Some(registration),
+    };
     tokio::spawn(signals::follow(source, gateway.clone(), bound, stop.clone()));
     gateway.serve(listener, stop).await;
     log.note(&log.summary());

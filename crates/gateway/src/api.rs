@@ -89,6 +89,7 @@ async fn answered(
         Route::Compact => manage::compact(gateway, &inbound, name).await,
         Route::Undo => manage::select(gateway, &inbound, name, manage::ViewStep::Back).await,
         Route::Redo => manage::select(gateway, &inbound, name, manage::ViewStep::Forward).await,
+        Route::Run => read::run(gateway, name),
         Route::Message => conversations::say(gateway, &inbound, name).await,
     }
 }

@@ -87,9 +87,15 @@ impl Agent {
         self.saving.tries = 0;
     }
 
+    /// Whether a model is choosing notes for memory right now. A turn that begins meanwhile stops it.
+    #[must_use]
+    pub fn is_saving_memory(&self) -> bool {
+        self.saving.running.as_ref().is_some_and(|running| !running.task.is_finished())
+    }
+
     /// A person goes on: they go first.
     pub(super) fn stop_saving_memory(&mut self) {
-        if self.saving.running.as_ref().is_some_and(|running| !running.task.is_finished()) {
+        if self.is_saving_memory() {
             self.saving.running = None;
         }
     }

@@ -45,6 +45,8 @@ mod picture;
 mod record;
 mod reference;
 mod replay;
+#[cfg(target_os = "linux")]
+mod run;
 mod samples;
 mod settings;
 #[cfg(unix)]

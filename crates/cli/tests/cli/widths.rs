@@ -15,8 +15,9 @@ const WIDTHS: [u16; 8] = [10, 20, 40, 46, 60, 80, 100, 200];
 const USUAL_WIDTH: u16 = 80;
 
 /// How each command is called, in this order. Those that write come last, and what they change is a copy.
-const EXAMPLES: [(&str, &[&str]); 45] = [
+const EXAMPLES: [(&str, &[&str]); 47] = [
     ("", &["--version"]),
+    ("run", &["run", "no-such-program"]),
     ("chat", &["chat", "-q", "And now?"]),
     ("inspect", &["inspect", "long.json", "--context-length", "32k"]),
     ("compress", &["compress", "long.json", "--preview", "--context-length", "16k"]),
@@ -41,6 +42,7 @@ const EXAMPLES: [(&str, &[&str]); 45] = [
     ("models", &["models", "claude-sonnet-4-5", "--offline"]),
     ("models", &["models", "--list"]),
     ("serve", &["serve", "--show", "claude-code"]),
+    ("status", &["status"]),
     ("token", &["token"]),
     ("token new", &["token", "new", "laptop"]),
     ("token list", &["token", "list"]),

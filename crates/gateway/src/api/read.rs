@@ -191,6 +191,11 @@ pub(super) async fn usage(gateway: &Tenant, query: &Query) -> Result<Response<Re
     as_json(&overview.await?)
 }
 
+/// `GET /api/runs/{name}`.
+pub(super) fn run(gateway: &Tenant, name: &str) -> Result<Response<ResponseBody>, ApiError> {
+    as_json(&gateway.feed.run_totals(name))
+}
+
 /// The session a parameter names, if it names one.
 fn named(store: &dyn Store, owner: &Owner, reference: Option<&str>) -> Result<Option<SessionId>, StoreError> {
     reference.map(|reference| Ok(Session::find_tip(store, owner, reference)?.id)).transpose()

@@ -22,6 +22,7 @@ pub(super) enum Route {
     Usage,
     Events,
     Message,
+    Run,
 }
 
 /// One line of the table.
@@ -33,7 +34,7 @@ pub(super) struct RouteEntry {
 }
 
 /// Everything there is.
-pub(super) const TABLE: [RouteEntry; 12] = [
+pub(super) const TABLE: [RouteEntry; 13] = [
     line("GET", "/api/openapi.json", &[], Route::Description),
     line("GET", "/api/sessions", &["limit", "after", "since_ms", "program", "attached"], Route::Sessions),
     line("GET", "/api/sessions/{id}", &[], Route::Session),
@@ -64,6 +65,7 @@ pub(super) const TABLE: [RouteEntry; 12] = [
     line("GET", "/api/usage", &["session", "since_ms", "until_ms"], Route::Usage),
     line("GET", "/api/events", &["session"], Route::Events),
     line("POST", "/api/conversations/{key}/messages", &[], Route::Message),
+    line("GET", "/api/runs/{name}", &[], Route::Run),
 ];
 
 const fn line(

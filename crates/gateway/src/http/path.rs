@@ -1,4 +1,30 @@
-//! Paths that lead somewhere else than they say.
+//! Paths that lead somewhere else than they say, and paths that name the run of a client.
+
+use hyper::Uri;
+use hyper::http::uri::PathAndQuery;
+
+/// What the path of a client begins with that `throughline run` started; the name of the run follows.
+const RUN_PREFIX: &str = "/run/";
+/// Longer names of runs are not taken for any.
+const MAX_RUN_CHARS: usize = 64;
+
+/// Takes the name of a run off the front of a path: `/run/NAME/v1/messages` becomes `/v1/messages`.
+pub(crate) fn take_run(uri: &mut Uri) -> Option<String> {
+    let rest = uri.path_and_query()?.as_str().strip_prefix(RUN_PREFIX)?;
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (name, rest) = rest.split_at(end);
+    let is_name =
+        (1..=MAX_RUN_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !is_name {
+        return None;
+    }
+    let name = name.to_owned();
+    let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(rest).ok()?);
+    *uri = Uri::from_parts(parts).ok()?;
+    Some(name)
+}
 
 /// Whether a path goes up or stands still somewhere, in any spelling that whoever reads it next may understand: what is
 /// passed on below `/v1` must stay there.
@@ -13,7 +39,30 @@ pub(crate) fn has_dot_segments(path: &str) -> bool {
 mod tests {
     //! Straight and crooked paths.
 
-    use super::has_dot_segments;
+    use super::{has_dot_segments, take_run};
+
+    #[test]
+    fn the_name_of_a_run_is_taken_off_the_path() {
+        let taken = |path: &str| {
+            let mut uri = path.parse().unwrap();
+            let run = take_run(&mut uri);
+            (run, uri.to_string())
+        };
+        let cases = [
+            ("/run/a1/v1/messages?beta=true", Some("a1"), "/v1/messages?beta=true"),
+            ("/run/a1/v1/../x", Some("a1"), "/v1/../x"),
+            ("/run/a1", Some("a1"), "/"),
+            ("/run/a1?x=1", Some("a1"), "/?x=1"),
+            ("http://127.0.0.1:1/run/a1/v1/models", Some("a1"), "http://127.0.0.1:1/v1/models"),
+            ("/run//v1/messages", None, "/run//v1/messages"),
+            ("/run/a-b/v1/messages", None, "/run/a-b/v1/messages"),
+            ("/v1/run/a1", None, "/v1/run/a1"),
+            ("/v1/messages", None, "/v1/messages"),
+        ];
+        for (path, run, rest) in cases {
+            assert_eq!(taken(path), (run.map(str::to_owned), rest.to_owned()), "{path}");
+        }
+    }
 
     #[test]
     fn ways_out_are_seen_in_every_spelling() {

@@ -15,7 +15,7 @@ use crate::auth::admission::{self, AuthorizedRequest};
 use crate::compaction::compact;
 use crate::error::GatewayError;
 use crate::http::inbound::InboundRequest;
-use crate::http::path::has_dot_segments;
+use crate::http::path::{has_dot_segments, take_run};
 use crate::http::peer::Peer;
 use crate::http::response_body::ResponseBody;
 use crate::lookup::client_info::REQUEST_HEADER;
@@ -62,7 +62,8 @@ pub(crate) async fn handle<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    let run = take_run(&mut head.uri);
     let path = head.uri.path();
     if let Some(response) = answer_probe(&shared, &head.method, path).await {
         return response;
@@ -78,7 +79,7 @@ where
     if has_dot_segments(path) {
         return form.respond(&GatewayError::bad_request("the path contains `.` or `..` segments"));
     }
-    let context = RequestContext::begin(request_id(&shared), shared.trace(&head.headers));
+    let context = RequestContext::begin(request_id(&shared), run, shared.trace(&head.headers));
     let method = head.method.to_string();
     let respond = Box::pin(respond(&shared, head, body, peer, (wire, form)));
     let mut response = Arc::clone(&context).follow(respond).await;

@@ -12,6 +12,7 @@ use tokio::sync::broadcast;
 use crate::telemetry::event::{GatewayEvent, GatewayEvents};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::request_context::RequestContext;
+use crate::telemetry::runs::{RunTotals, Runs};
 
 /// Events that may wait for a slow listener.
 const WAITING: usize = 1_024;
@@ -29,11 +30,17 @@ pub(crate) struct EventFeed {
     host: Arc<dyn Host>,
     metrics: Arc<Metrics>,
     board: broadcast::Sender<FeedEntry>,
+    runs: Runs,
 }
 
 impl EventFeed {
     pub(crate) fn new(outer: Arc<dyn GatewayEvents>, host: Arc<dyn Host>, metrics: Arc<Metrics>) -> Self {
-        Self { outer, host, metrics, board: broadcast::Sender::new(WAITING) }
+        Self { outer, host, metrics, board: broadcast::Sender::new(WAITING), runs: Runs::default() }
+    }
+
+    /// What a run of a client did so far.
+    pub(crate) fn run_totals(&self, run: &str) -> RunTotals {
+        self.runs.totals(run)
     }
 
     /// Everything that happens from now on.
@@ -47,6 +54,9 @@ impl GatewayEvents for EventFeed {
         self.metrics.count_event(&event);
         if let GatewayEvent::Engine { event, .. } = &event {
             RequestContext::note_engine_event(event);
+        }
+        if let Some(run) = RequestContext::current().as_ref().and_then(|context| context.run()) {
+            self.runs.count(run, &event);
         }
         if self.board.receiver_count() > 0 {
             // Nobody may be left by now, which is no trouble.

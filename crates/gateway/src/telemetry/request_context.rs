@@ -23,6 +23,8 @@ pub(crate) struct RequestContext {
     read: OnceLock<Instant>,
     /// Calls to upstreams that were made for it.
     calls: AtomicU64,
+    /// The run of a client that it belongs to, if its path names one.
+    run: Option<String>,
     /// Its trace, if somebody collects traces.
     trace: Option<Trace>,
     /// When a compaction was begun for it.
@@ -31,9 +33,14 @@ pub(crate) struct RequestContext {
 
 impl RequestContext {
     /// A request that begins now.
-    pub(crate) fn begin(id: String, trace: Option<Trace>) -> Arc<Self> {
+    pub(crate) fn begin(id: String, run: Option<String>, trace: Option<Trace>) -> Arc<Self> {
         let (read, calls) = (OnceLock::new(), AtomicU64::new(0));
-        Arc::new(Self { id, read, calls, trace, compaction: Mutex::default() })
+        Arc::new(Self { id, read, calls, run, trace, compaction: Mutex::default() })
+    }
+
+    /// The run of a client that it belongs to.
+    pub(crate) fn run(&self) -> Option<&str> {
+        self.run.as_deref()
     }
 
     pub(crate) fn id(&self) -> &str {

@@ -1,0 +1,83 @@
+//! `throughline run`: a client behind a gateway, in one command.
+//!
+//! The gateway is another process, shared by all runs on this home directory, and ends with the last of them. The client
+//! is started with its address in variables or arguments; none of its files change, and its terminal is its own.
+
+mod client_command;
+mod connection;
+mod process;
+mod totals;
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::app::App;
+use crate::commands::run::client_command::ClientCommand;
+use crate::commands::run::connection::Connection;
+use crate::error::CliError;
+
+/// Start an agent with the gateway between it and its model
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "throughline run [OPTIONS] CLIENT [ARGUMENTS]...\n       throughline run [OPTIONS] -- COMMAND [ARGUMENTS]...",
+    after_help = "\
+Examples:
+  throughline run claude                      Claude Code, as if started without it
+  throughline run codex exec \"fix the tests\"  everything after the name is the client's
+  throughline run -- python agent.py          any program that reads ANTHROPIC_BASE_URL
+                                              or OPENAI_BASE_URL
+
+A gateway is started if none runs, used by every run on this home directory, and
+stopped when the last of them ends. It writes to a log in ~/.throughline/gateways.
+The exit code is the client's."
+)]
+pub(crate) struct RunArgs {
+    /// One server for every wire format, whatever gateway.upstreams says
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// Start the client without the gateway if the gateway cannot be started
+    #[arg(long)]
+    or_direct: bool,
+    /// Print no summary at the end
+    #[arg(long, short)]
+    quiet: bool,
+    /// The client or program, and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CLIENT")]
+    command: Vec<OsString>,
+}
+
+/// Carries out the command. Does not return where the client's exit code is not zero.
+pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
+    let command = ClientCommand::find(&args.command, app)?;
+    let upstream = match &args.upstream {
+        Some(upstream) => Some(upstream.clone()),
+        None => command.upstream(app)?,
+    };
+    let connection = match Connection::open(app, upstream.as_deref()) {
+        Ok(connection) => Some(connection),
+        Err(error) if args.or_direct => {
+            app.warn(&format!(
+                "{}; {} is started without the gateway",
+                error.whole_on_one_line(),
+                command.title()
+            ));
+            None
+        }
+        Err(error) => return Err(error.hint("--or-direct starts the client without the gateway")),
+    };
+    let (name, began_ms) = (format!("{:016x}", app.random_bits()), app.now().ms);
+    let url = connection.as_ref().map(|connection| format!("{}/run/{name}", connection.url()));
+    let mut child = command.to_process(url.as_deref());
+    let supervisor = connection.as_ref().map(Connection::supervise);
+    let ended = process::run(&mut child, &command.title());
+    drop(supervisor);
+    let code = ended?;
+    if let Some(connection) = connection.filter(|_| !args.quiet) {
+        totals::print(app, connection.url(), &name, began_ms, &command.title());
+    }
+    match code {
+        0 => Ok(()),
+        code => std::process::exit(code),
+    }
+}

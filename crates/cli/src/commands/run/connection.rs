@@ -1,0 +1,273 @@
+//! The gateway of a run: one that runs already, or one that is started and shared with other runs.
+
+use std::fs::{File, OpenOptions};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words, path_words};
+use crate::gateways::{self, RunningGateway};
+use crate::home;
+
+/// How long a gateway may take to start, with a large record to migrate and a busy machine.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How often it is looked whether it is there.
+const START_STEP: Duration = Duration::from_millis(20);
+/// How often it is looked whether it still answers.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long a connection over loopback may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// A log that is larger is begun anew.
+const MAX_LOG_BYTES: u64 = 4 << 20;
+/// Characters of a log's end that are shown.
+const LOG_END_CHARS: usize = 600;
+/// The lock of the gateway that asks the usual upstreams.
+const DEFAULT_LOCK: &str = "default";
+/// Characters of an upstream's address in the name of its lock.
+const MAX_LOCK_CHARS: usize = 100;
+
+/// A gateway that stays for as long as this is held.
+pub(super) struct Connection {
+    start: Start,
+    address: SocketAddr,
+    url: String,
+    // Its release tells the gateway that this run is over.
+    _in_use: File,
+    child: Option<Child>,
+}
+
+/// How a gateway for runs is started.
+#[derive(Clone)]
+struct Start {
+    app: App,
+    folder: PathBuf,
+    lock: String,
+    upstream: Option<String>,
+}
+
+impl Connection {
+    /// Finds the gateway for an upstream, or starts it.
+    pub(super) fn open(app: &App, upstream: Option<&str>) -> Result<Self, CliError> {
+        let folder = gateways::make_folder(app)?;
+        let lock = lock_name(upstream);
+        let failed = |error: std::io::Error| {
+            CliError::new(Exit::OutputFailed, "cannot lock the files of the gateway")
+                .because(io_words(&error))
+                .hint(format!("they are in {}", path_words(&folder)))
+        };
+        // Held from here on, so that a gateway that is found does not stop in between.
+        let in_use = gateways::use_lock(&folder, &lock).map_err(failed)?;
+        in_use.lock_shared().map_err(failed)?;
+        let start =
+            Start { app: app.clone(), folder: folder.clone(), lock, upstream: upstream.map(str::to_owned) };
+        let _starting = start.exclusive().map_err(failed)?;
+        if let Some((gateway, address)) = start.find() {
+            return Ok(Self { start, address, url: gateway.url, _in_use: in_use, child: None });
+        }
+        let (gateway, address, child) = start.start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        Ok(Self { start, address, url: gateway.url, _in_use: in_use, child: Some(child) })
+    }
+
+    /// Where the gateway listens.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Starts the gateway again, at the same address, whenever it does not answer any more.
+    pub(super) fn supervise(&self) -> Supervisor {
+        let (start, address) = (self.start.clone(), self.address);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::spawn({
+            let is_over = Arc::clone(&is_over);
+            move || {
+                let mut children = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    std::thread::park_timeout(LOOK_EVERY);
+                    if !answers(address) && !is_over.load(Ordering::Relaxed) {
+                        start.restart(address, &mut children);
+                    }
+                    // Whoever started a process has to take note of its end.
+                    children.retain_mut(|child: &mut Child| matches!(child.try_wait(), Ok(None)));
+                }
+            }
+        });
+        Supervisor { is_over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // It stops by itself; a dead one is only taken note of.
+        if let Some(child) = &mut self.child {
+            let _ = child.try_wait();
+        }
+    }
+}
+
+/// Looks after a gateway until it is dropped.
+pub(super) struct Supervisor {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Start {
+    /// Only one run at a time starts a gateway.
+    fn exclusive(&self) -> std::io::Result<File> {
+        let lock = home::lock_file(&self.folder.join("start.lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// A gateway that runs, asks this upstream and answers.
+    fn find(&self) -> Option<(RunningGateway, SocketAddr)> {
+        gateways::running(&self.app).into_iter().filter(|gateway| self.suits(gateway)).find_map(|gateway| {
+            let address = address_of(&gateway.url).filter(|address| answers(*address))?;
+            Some((gateway, address))
+        })
+    }
+
+    fn suits(&self, gateway: &RunningGateway) -> bool {
+        gateway.upstream == self.upstream && gateway.for_runs.as_ref().is_none_or(|name| *name == self.lock)
+    }
+
+    /// Starts a gateway and waits until it listens.
+    fn start(&self, bind: SocketAddr) -> Result<(RunningGateway, SocketAddr, Child), CliError> {
+        let log_path = self.folder.join(format!("{}.log", self.lock));
+        let failed = |why: String| {
+            CliError::new(Exit::Internal, "the gateway did not start")
+                .because(why)
+                .hint(format!("its log is in {}", path_words(&log_path)))
+        };
+        let mut child = self.spawn(bind, &log_path).map_err(|error| failed(io_words(&error)))?;
+        let began = Instant::now();
+        while began.elapsed() < START_LIMIT {
+            let own =
+                gateways::running(&self.app).into_iter().find(|gateway| gateway.process_id == child.id());
+            if let Some(gateway) = own
+                && let Some(address) = address_of(&gateway.url)
+            {
+                return Ok((gateway, address, child));
+            }
+            if let Ok(Some(_)) = child.try_wait() {
+                return Err(failed(end_of(&log_path)));
+            }
+            std::thread::sleep(START_STEP);
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(failed(format!("it was not ready within {} seconds", START_LIMIT.as_secs())))
+    }
+
+    fn spawn(&self, bind: SocketAddr, log_path: &Path) -> std::io::Result<Child> {
+        let is_long = log_path.metadata().is_ok_and(|found| found.len() > MAX_LOG_BYTES);
+        let mut options = OpenOptions::new();
+        options.create(true).write(true).append(!is_long).truncate(is_long);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let log = options.open(log_path)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        for set in &self.app.sets {
+            command.args(["--set", set]);
+        }
+        command.args(["serve", "--bind", &bind.to_string(), "--for-runs", &self.lock]);
+        if let Some(upstream) = &self.upstream {
+            command.args(["--upstream", upstream]);
+        }
+        // What is typed at the client's terminal is not for the gateway.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
+    }
+
+    /// Starts a gateway again where one was, unless another run did.
+    fn restart(&self, address: SocketAddr, children: &mut Vec<Child>) {
+        let Ok(_starting) = self.exclusive() else { return };
+        if answers(address) {
+            return;
+        }
+        // One that cannot be started is tried again with the next look; the client sees connections refused until then.
+        if let Ok((_, _, child)) = self.start(address) {
+            children.push(child);
+        }
+    }
+}
+
+/// The name of the lock of the gateway for an upstream.
+fn lock_name(upstream: Option<&str>) -> String {
+    match upstream {
+        None => DEFAULT_LOCK.to_owned(),
+        Some(upstream) => upstream
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' })
+            .take(MAX_LOCK_CHARS)
+            .collect(),
+    }
+}
+
+/// The address in a URL, for gateways on this machine that do not speak TLS: a client has no reason to trust the
+/// certificate of another.
+fn address_of(url: &str) -> Option<SocketAddr> {
+    let address: SocketAddr = url.strip_prefix("http://")?.parse().ok()?;
+    address.ip().is_loopback().then_some(address)
+}
+
+fn answers(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok()
+}
+
+/// What a log ends with.
+fn end_of(log: &Path) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let text = text.trim_end();
+    let from = text.rfind("error: ").unwrap_or(0);
+    let end: String = text.get(from..).unwrap_or(text).chars().take(LOG_END_CHARS).collect();
+    if end.is_empty() { "it ended without a word".to_owned() } else { end }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Names of locks and addresses of gateways.
+
+    use super::*;
+
+    #[test]
+    fn each_upstream_has_a_lock_of_its_own() {
+        assert_eq!(lock_name(None), "default");
+        assert_eq!(lock_name(Some("http://127.0.0.1:80/x")), "http---127.0.0.1-80-x");
+        assert_eq!(lock_name(Some(&"x".repeat(500))).len(), MAX_LOCK_CHARS);
+    }
+
+    #[test]
+    fn only_gateways_on_this_machine_without_tls_are_used() {
+        assert!(address_of("http://127.0.0.1:8790").is_some());
+        assert!(address_of("http://[::1]:8790").is_some());
+        for url in ["https://127.0.0.1:8790", "http://10.0.0.1:8790", "http://127.0.0.1", ""] {
+            assert_eq!(address_of(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_its_last_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        assert_eq!(end_of(&log), "it ended without a word");
+        std::fs::write(&log, "error: old\nListening\nerror: cannot listen\n  why: taken\n").unwrap();
+        assert_eq!(end_of(&log), "error: cannot listen\n  why: taken");
+    }
+}

@@ -1,0 +1,129 @@
+//! The line at the end of a run: calls, tokens, money, compactions, and how to look at them.
+
+use std::collections::HashSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde::Deserialize;
+use throughline_store::{CallFilter, Millis, Session, SessionId, Store as _, UsageBy, UsageTotal};
+
+use crate::app::App;
+use crate::record::OpenRecord;
+use crate::ui::figures::dollars;
+use crate::ui::text::{counted, thousands};
+
+/// How long the gateway may take to answer: the run is over, and nobody wants to wait for a summary.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// What the gateway counted for a run.
+#[derive(Debug, Default, Deserialize)]
+struct RunTotals {
+    requests: u64,
+    failed: u64,
+    compactions: u64,
+    sessions: Vec<SessionId>,
+}
+
+/// Prints the line. What cannot be found out is left out: the client has ended, and its result is what matters.
+pub(super) fn print(app: &App, url: &str, run: &str, began_ms: Millis, title: &str) {
+    let Some(totals) = fetch(url, run) else { return };
+    if totals.requests == 0 {
+        app.note(&format!(
+            "no request of {title} came through the gateway; its own settings may name another address"
+        ));
+        return;
+    }
+    let used = used(app, &totals.sessions, began_ms).unwrap_or_default();
+    app.note(&words(&totals, &used));
+}
+
+fn words(totals: &RunTotals, used: &UsageTotal) -> String {
+    let mut parts = vec![counted(totals.requests, "call", "calls")];
+    if totals.failed > 0 {
+        parts.push(format!("{} failed", thousands(totals.failed)));
+    }
+    let tokens = used.usage.input + used.usage.cache_read + used.usage.cache_write + used.usage.output;
+    if tokens > 0 {
+        parts.push(format!("{} tokens", thousands(tokens)));
+    }
+    if used.cost_micro_usd > 0 {
+        let saved = used.uncached_micro_usd.saturating_sub(used.cost_micro_usd);
+        parts.push(match saved {
+            0 => dollars(used.cost_micro_usd),
+            saved => format!("{} (the cache saved {})", dollars(used.cost_micro_usd), dollars(saved)),
+        });
+    }
+    parts.push(match totals.compactions {
+        0 => "no compactions".to_owned(),
+        count => counted(count, "compaction", "compactions"),
+    });
+    let look = match totals.sessions.first() {
+        Some(session) => format!("; see `throughline sessions show {session}`"),
+        None => String::new(),
+    };
+    format!("{}{look}", parts.join(", "))
+}
+
+/// What the calls of these sessions used since the run began.
+fn used(app: &App, sessions: &[SessionId], began_ms: Millis) -> Option<UsageTotal> {
+    let record = OpenRecord::open_existing(app).ok()??;
+    let mut chains = HashSet::new();
+    let mut sum = UsageTotal::default();
+    for session in sessions {
+        let tip = Session::find_tip(&record.store, &record.owner, session.as_str()).ok()?.id;
+        if !chains.insert(tip.clone()) {
+            continue;
+        }
+        let filter = CallFilter { chain_of: Some(tip), since_ms: Some(began_ms), until_ms: None };
+        for total in record.store.usage(&record.owner, &filter, UsageBy::Everything).ok()? {
+            sum.usage.input += total.usage.input;
+            sum.usage.output += total.usage.output;
+            sum.usage.cache_read += total.usage.cache_read;
+            sum.usage.cache_write += total.usage.cache_write;
+            sum.cost_micro_usd += total.cost_micro_usd;
+            sum.uncached_micro_usd += total.uncached_micro_usd;
+        }
+    }
+    Some(sum)
+}
+
+/// Asks the gateway. It answers on loopback with a body of a length it states, so a client for HTTP is not needed.
+fn fetch(url: &str, run: &str) -> Option<RunTotals> {
+    let host = url.strip_prefix("http://")?;
+    let mut stream = TcpStream::connect_timeout(&host.parse().ok()?, ANSWER_LIMIT).ok()?;
+    stream.set_read_timeout(Some(ANSWER_LIMIT)).ok()?;
+    write!(stream, "GET /api/runs/{run} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    head.starts_with("HTTP/1.1 200 ").then(|| serde_json::from_str(body).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    //! The words of the line.
+
+    use throughline_tokens::Usage;
+
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_is_known() {
+        let session = vec![SessionId::from_text("20261118_120000_abcdef01")];
+        let totals = RunTotals { requests: 12, failed: 1, compactions: 2, sessions: session };
+        let used = UsageTotal {
+            usage: Usage { input: 1_000, output: 200, cache_read: 50_000, ..Usage::default() },
+            cost_micro_usd: 420_000,
+            uncached_micro_usd: 2_220_000,
+            ..UsageTotal::default()
+        };
+        assert_eq!(
+            words(&totals, &used),
+            "12 calls, 1 failed, 51,200 tokens, $0.42 (the cache saved $1.80), 2 compactions; \
+             see `throughline sessions show 20261118_120000_abcdef01`"
+        );
+        let totals = RunTotals { requests: 1, ..RunTotals::default() };
+        assert_eq!(words(&totals, &UsageTotal::default()), "1 call, no compactions");
+    }
+}

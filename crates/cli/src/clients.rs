@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 /// A program that talks to a model.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Client {
+pub(crate) struct ClientProgram {
     /// What it is called on the command line and in the record, ...
     pub(crate) name: &'static str,
     /// ... other names for it on the command line, ...
@@ -16,7 +16,7 @@ pub(crate) struct Client {
     /// ... and what people call it.
     pub(crate) title: &'static str,
     /// How it is started; `None` where it has no command of its own, or none that takes an address for one run.
-    pub(crate) launch: Option<Launch>,
+    pub(crate) launch: Option<ClientLaunch>,
     /// How it is pointed at a gateway, in one line, ...
     in_short: &'static str,
     /// ... and everything that has to be typed or written.
@@ -25,7 +25,7 @@ pub(crate) struct Client {
 
 /// How a client is started so that it talks to a gateway, and nothing of its own settings changes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Launch {
+pub(crate) struct ClientLaunch {
     /// The command.
     pub(crate) program: &'static str,
     /// How to get it.
@@ -58,12 +58,12 @@ pub(crate) const ANY_PROGRAM: &[(&str, &str)] =
     &[("ANTHROPIC_BASE_URL", "{url}"), ("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_API_BASE", "{url}/v1")];
 
 /// All of them.
-pub(crate) static CLIENTS: &[Client] = &[
-    Client {
+pub(crate) static CLIENTS: &[ClientProgram] = &[
+    ClientProgram {
         name: "claude-code",
         aliases: &["claude"],
         title: "Claude Code",
-        launch: Some(Launch {
+        launch: Some(ClientLaunch {
             program: "claude",
             install: "npm install -g @anthropic-ai/claude-code",
             variables: &[("ANTHROPIC_BASE_URL", "{url}")],
@@ -73,11 +73,11 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "ANTHROPIC_BASE_URL={url} claude",
         how_to: "export ANTHROPIC_BASE_URL={url}\nclaude\n",
     },
-    Client {
+    ClientProgram {
         name: "codex",
         aliases: &[],
         title: "Codex",
-        launch: Some(Launch {
+        launch: Some(ClientLaunch {
             program: "codex",
             install: "npm install -g @openai/codex",
             variables: &[],
@@ -94,11 +94,11 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "throughline serve --show codex",
         how_to: "# ~/.codex/config.toml\nmodel_provider = \"throughline\"\n\n[model_providers.throughline]\nname = \"Throughline\"\nbase_url = \"{url}/v1\"\nenv_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n",
     },
-    Client {
+    ClientProgram {
         name: "opencode",
         aliases: &[],
         title: "opencode",
-        launch: Some(Launch {
+        launch: Some(ClientLaunch {
             program: "opencode",
             install: "npm install -g opencode-ai",
             // Merged over its other settings, which stay as they are.
@@ -112,11 +112,11 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "throughline serve --show opencode",
         how_to: "// opencode.json\n{\n  \"provider\": {\n    \"anthropic\": { \"options\": { \"baseURL\": \"{url}/v1\" } },\n    \"openai\": { \"options\": { \"baseURL\": \"{url}/v1\" } }\n  }\n}\n",
     },
-    Client {
+    ClientProgram {
         name: "aider",
         aliases: &[],
         title: "aider",
-        launch: Some(Launch {
+        launch: Some(ClientLaunch {
             program: "aider",
             install: "pip install aider-chat",
             variables: &[("OPENAI_API_BASE", "{url}/v1"), ("ANTHROPIC_API_BASE", "{url}")],
@@ -126,7 +126,7 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "OPENAI_API_BASE={url}/v1 aider --model openai/MODEL",
         how_to: "export OPENAI_API_BASE={url}/v1\naider --model openai/MODEL\n",
     },
-    Client {
+    ClientProgram {
         name: "hermes",
         aliases: &[],
         title: "Hermes",
@@ -135,7 +135,7 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "throughline serve --show hermes",
         how_to: "# ~/.hermes/config.yaml\nmodel:\n  provider: custom\n  base_url: {url}/v1\n  default: MODEL\n\n# Hermes compacts conversations too, and pays for its summaries. The gateway does it already and\n# keeps the whole record, so turn Hermes' own compaction off:\ncompression:\n  enabled: false\n",
     },
-    Client {
+    ClientProgram {
         name: "pi",
         aliases: &[],
         title: "pi",
@@ -144,11 +144,11 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "throughline serve --show pi",
         how_to: "// ~/.pi/agent/models.json\n{\n  \"providers\": {\n    \"anthropic\": { \"baseUrl\": \"{url}\" },\n    \"openai\": { \"baseUrl\": \"{url}/v1\" }\n  }\n}\n",
     },
-    Client {
+    ClientProgram {
         name: "qwen",
         aliases: &["qwen-code"],
         title: "Qwen Code",
-        launch: Some(Launch {
+        launch: Some(ClientLaunch {
             program: "qwen",
             install: "npm install -g @qwen-code/qwen-code",
             variables: &[("OPENAI_BASE_URL", "{url}/v1")],
@@ -158,7 +158,7 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "OPENAI_BASE_URL={url}/v1 OPENAI_MODEL=MODEL qwen",
         how_to: "export OPENAI_BASE_URL={url}/v1\nexport OPENAI_API_KEY=KEY\nexport OPENAI_MODEL=MODEL\nqwen\n",
     },
-    Client {
+    ClientProgram {
         name: "cline",
         aliases: &[],
         title: "Cline",
@@ -167,7 +167,7 @@ pub(crate) static CLIENTS: &[Client] = &[
         in_short: "throughline serve --show cline",
         how_to: "Settings of Cline, API Configuration:\n  API Provider   OpenAI Compatible\n  Base URL       {url}/v1\n  API Key        the key of the provider\n  Model ID       MODEL\nFor models of Anthropic: API Provider Anthropic, \"Use custom base URL\" {url}\n",
     },
-    Client {
+    ClientProgram {
         name: "python",
         aliases: &["sdk"],
         title: "Python SDKs",
@@ -180,7 +180,7 @@ pub(crate) static CLIENTS: &[Client] = &[
 /// The word for all of them.
 pub(crate) const ALL: &str = "all";
 
-impl Client {
+impl ClientProgram {
     /// The client of this name or alias.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name || client.aliases.contains(&name))
@@ -204,8 +204,9 @@ pub(crate) fn at(text: &str, url: &str) -> String {
 
 /// How all of them are pointed at the gateway, a line each.
 pub(crate) fn list(url: &str) -> String {
-    let line =
-        |client: &Client| format!("  {:<12} {:<12} {}\n", client.title, client.name, client.in_short(url));
+    let line = |client: &ClientProgram| {
+        format!("  {:<12} {:<12} {}\n", client.title, client.name, client.in_short(url))
+    };
     CLIENTS.iter().map(line).collect()
 }
 
@@ -238,14 +239,14 @@ mod tests {
                 "{}",
                 client.name
             );
-            assert_eq!(Client::named(client.name), Some(client));
+            assert_eq!(ClientProgram::named(client.name), Some(client));
             let Some(launch) = &client.launch else { continue };
             let values =
                 launch.variables.iter().map(|(_, value)| *value).chain(launch.arguments.iter().copied());
             assert!(values.into_iter().any(|value| at(value, url).contains(url)), "{}", client.name);
         }
-        assert_eq!(Client::named("claude").map(|client| client.name), Some("claude-code"));
-        assert_eq!(Client::named("emacs"), None);
+        assert_eq!(ClientProgram::named("claude").map(|client| client.name), Some("claude-code"));
+        assert_eq!(ClientProgram::named("emacs"), None);
     }
 
     #[test]

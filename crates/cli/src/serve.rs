@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::clients::{self, Client};
+use crate::clients::{self, ClientProgram};
 use crate::error::{CliError, Exit, io_words, path_words};
 use crate::gateways;
 use crate::home;
@@ -74,8 +74,9 @@ pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
     let address = address(&settings.gateway.bind)?;
     if let Some(name) = &args.show {
         let at = base_url(!settings.gateway.tls_cert.is_empty(), address);
-        return app
-            .print(&Client::named(name).map_or_else(|| clients::list(&at), |client| client.how_to(&at)));
+        return app.print(
+            &ClientProgram::named(name).map_or_else(|| clients::list(&at), |client| client.how_to(&at)),
+        );
     }
     home::make_private(app)?;
     let access = access::at(address, app)?;

@@ -272,7 +272,8 @@ fn a_small_budget_keeps_what_matters() {
 #[test]
 fn nothing_worth_a_word_gives_an_empty_document() {
     let talk = Talk::default().answer("hm").answer("so");
-    assert!(talk.summary(1).is_empty());
+    let summary = talk.summary(1);
+    assert!(summary.is_empty(), "{}", summary.to_markdown());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use clap::Args;
 
 use crate::app::App;
 use crate::commands::run::client_command::ClientCommand;
-use crate::commands::run::connection::Connection;
+use crate::commands::run::connection::GatewayConnection;
 use crate::error::CliError;
 
 /// Start an agent with the gateway between it and its model
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
         Some(upstream) => Some(upstream.clone()),
         None => command.upstream(app)?,
     };
-    let connection = match Connection::open(app, upstream.as_deref()) {
+    let connection = match GatewayConnection::open(app, upstream.as_deref()) {
         Ok(connection) => Some(connection),
         Err(error) if args.or_direct => {
             app.warn(&format!(
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
     let (name, began_ms) = (format!("{:016x}", app.random_bits()), app.now().ms);
     let url = connection.as_ref().map(|connection| format!("{}/run/{name}", connection.url()));
     let mut child = command.to_process(url.as_deref());
-    let supervisor = connection.as_ref().map(Connection::supervise);
+    let supervisor = connection.as_ref().map(GatewayConnection::supervise);
     let ended = process::run(&mut child, &command.title());
     drop(supervisor);
     let code = ended?;

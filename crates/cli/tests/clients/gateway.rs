@@ -19,6 +19,12 @@ pub(crate) struct Gateway {
 /// The setting that has rules write all notes.
 const BY_RULES: &str = "auxiliary.compression.provider=rules";
 
+/// Arguments that have rules write all notes, unless the settings in the home say who does.
+fn unless_configured(home: &Path) -> Vec<&'static str> {
+    let settings = std::fs::read_to_string(home.join("config.yaml")).unwrap_or_default();
+    if settings.contains("auxiliary:") { Vec::new() } else { vec!["--set", BY_RULES] }
+}
+
 /// What a gateway has to live with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disk {
@@ -62,7 +68,8 @@ impl Gateway {
 
     pub(crate) fn start_on(home: tempfile::TempDir, upstream: &str, disk: Disk) -> Self {
         let mut serve = command(home.path());
-        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream, "--set", BY_RULES]);
+        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]);
+        serve.args(unless_configured(home.path()));
         if disk == Disk::Full {
             // A file that may not grow any more is what a full disk looks like to a program.
             let program = env!("CARGO_BIN_EXE_throughline");
@@ -86,7 +93,8 @@ impl Gateway {
     /// Starts another one on the same home.
     pub(crate) fn beside(&self, upstream: &str) -> Beside {
         let mut serve = command(self.home.path());
-        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream, "--set", BY_RULES]);
+        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]);
+        serve.args(unless_configured(self.home.path()));
         let output = self.home.path().join("screen-of-another");
         let process = Running::start(&mut serve, &output);
         let url = wait_for_address(&output);

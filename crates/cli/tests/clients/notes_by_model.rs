@@ -77,6 +77,7 @@ impl Talk {
 
     async fn send(&self) -> String {
         let body = json!({ "model": "worker", "messages": self.messages }).to_string();
+        throughline_provider::install_crypto();
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().unwrap();
         let request = client.post(format!("{}/v1/chat/completions", self.gateway.url()));
         let request = request.header("content-type", "application/json").body(body);

@@ -157,7 +157,7 @@ fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
         let base = if statement.closes { CLOSING } else { ON_THE_WAY };
         let mark = if statement.overturned_by.is_some() { "(taken back later) " } else { "" };
         let units = units(&statement.text);
-        let is_whole_answer = statement.closes && units.len() == 1;
+        let is_whole_answer = statement.closes && units.len() == 1 && !scope.state.requests.is_empty();
         for (at, unit) in units.into_iter().enumerate() {
             let mut kept: Vec<&str> = Vec::new();
             for sentence in plain_sentences(&unit) {

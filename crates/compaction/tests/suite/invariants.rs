@@ -105,7 +105,13 @@ fn check_order(attempt: &Attempt, plan: &Plan) -> Check {
         let item = items.next();
         hold!(item.and_then(ViewItem::message) == Some(index), "the head lacks message {index}");
     }
-    hold!(matches!(items.next(), Some(ViewItem::Summary(_))), "no summary after the head");
+    let mut after_head = items.next();
+    // Where the head ends with the person's prompt, a line of the assistant stands between it and notes of the same role.
+    if matches!(after_head, Some(ViewItem::Synthetic(Synthetic::Acknowledgement, _))) {
+        hold!(!plan.head.is_empty() && plan.summary_role == Role::User, "a line without a prompt before it");
+        after_head = items.next();
+    }
+    hold!(matches!(after_head, Some(ViewItem::Summary(_))), "no summary after the head");
     if plan.acknowledge {
         let acknowledged = matches!(items.next(), Some(ViewItem::Synthetic(Synthetic::Acknowledgement, _)));
         hold!(acknowledged, "no acknowledgement after the summary");

@@ -127,14 +127,19 @@ impl Question {
     fn fingerprints_of(&self, word: &QuestionWord) -> Vec<u32> {
         let whole = |term: &str| fingerprint(FingerprintKind::Term, term.as_bytes());
         let Some(stem) = &word.stem else { return vec![whole(&word.term)] };
-        let same = word.term.chars().zip(stem.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c);
+        // The stem of `retry` is `retri`: a last `i` may be a `y` in the text.
+        let root = stem.strip_suffix('i').unwrap_or(stem);
+        let same = word.term.chars().zip(root.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c);
         let shared: String = same.take(SHARED_LETTERS).collect();
         if shared.chars().count() == SHARED_LETTERS {
             return vec![fingerprint(FingerprintKind::Beginning, shared.as_bytes())];
         }
         let mut forms = vec![word.term.clone()];
         let roots = [word.term.as_str(), stem.as_str(), shared.as_str()];
-        for (ending, root) in ENDINGS.iter().flat_map(|ending| roots.map(|root| (ending, root))) {
+        let after_y =
+            ["y", "ies", "ied"].into_iter().filter(|_| stem.ends_with('i')).map(|ending| (ending, root));
+        let others = ENDINGS.into_iter().flat_map(|ending| roots.map(|root| (ending, root)));
+        for (ending, root) in after_y.chain(others) {
             let form = format!("{root}{ending}");
             if forms.len() < MAX_FORMS
                 && !forms.contains(&form)

@@ -54,7 +54,7 @@ fn every_looked_up_form_is_indexed() {
     for (question, text) in [
         ("retries", "a retry of it"),
         ("compacting", "two compactions"),
-        ("queue", "queued"),
+        ("queues", "queue"),
         ("dropped", "we drop it"),
         ("memory", "memories"),
         ("数据库连接", "打开数据库"),

@@ -177,7 +177,7 @@ fn a_lost_index_is_made_anew() {
     let home = Home::new();
     home.sql("DELETE FROM clues_open; DELETE FROM artifact_pieces");
     assert_eq!(home.finding(), RecordProblem::SearchIndex { missing: 6, surplus: 0 });
-    assert!(!home.finds("alpha", SearchMode::Words));
+    assert!(!home.finds("alpha", SearchMode::AllWords));
     home.repair_all_but(&[]);
     for word in ["alpha", "epsilon", "artifact"] {
         assert!(home.finds(word, SearchMode::Words), "{word}");
@@ -202,7 +202,7 @@ fn an_index_that_covers_too_little_and_too_much_is_made_whole() {
          INSERT INTO clues_open VALUES (500, 2, zeroblob(3))",
     );
     assert_eq!(home.finding(), RecordProblem::SearchIndex { missing: 1, surplus: 1 });
-    assert!(!home.finds("alpha", SearchMode::Words));
+    assert!(!home.finds("alpha", SearchMode::AllWords));
     home.repair_all_but(&[]);
     assert!(home.finds("alpha", SearchMode::Words) && home.finds("lpha on", SearchMode::Substring));
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::app::App;
-use crate::clients::{ANY_PROGRAM, Client, Launch, Subscription, at, launchable};
+use crate::clients::{ANY_PROGRAM, ClientLaunch, ClientProgram, Subscription, at, launchable};
 use crate::error::{CliError, Exit};
 use crate::gateways;
 
 /// A client and everything it is started with.
 pub(super) struct ClientCommand {
-    client: Option<&'static Client>,
+    client: Option<&'static ClientProgram>,
     program: PathBuf,
     arguments: Vec<OsString>,
 }
@@ -22,14 +22,17 @@ impl ClientCommand {
         let Some((name, arguments)) = words.split_first() else {
             return Err(CliError::new(Exit::Usage, "no client is named"));
         };
-        let client = name.to_str().and_then(Client::named);
+        let client = name.to_str().and_then(ClientProgram::named);
         let arguments = arguments.to_vec();
         match client {
             None => match find_program(name, app) {
                 Some(program) => Ok(Self { client, program, arguments }),
-                None => Err(CliError::new(Exit::Usage, format!("there is no program `{}`", name.display()))
-                    .hint(format!("clients that are known: {}", launchable()))
-                    .hint("any other program works too, if it is in PATH or given with its path")),
+                None => Err(CliError::new(
+                    Exit::InputUnreadable,
+                    format!("there is no program `{}`", name.display()),
+                )
+                .hint(format!("clients that are known: {}", launchable()))
+                .hint("any other program works too, if it is in PATH or given with its path")),
             },
             Some(client) => {
                 let Some(launch) = &client.launch else {
@@ -42,9 +45,12 @@ impl ClientCommand {
                 };
                 match find_program(OsStr::new(launch.program), app) {
                     Some(program) => Ok(Self { client: Some(client), program, arguments }),
-                    None => Err(CliError::new(Exit::Usage, format!("{} is not installed", client.title))
-                        .because(format!("there is no `{}` in PATH", launch.program))
-                        .hint(format!("install it with `{}`", launch.install))),
+                    None => Err(CliError::new(
+                        Exit::InputUnreadable,
+                        format!("{} is not installed", client.title),
+                    )
+                    .because(format!("there is no `{}` in PATH", launch.program))
+                    .hint(format!("install it with `{}`", launch.install))),
                 }
             }
         }
@@ -58,7 +64,7 @@ impl ClientCommand {
         }
     }
 
-    fn launch(&self) -> Option<&'static Launch> {
+    fn launch(&self) -> Option<&'static ClientLaunch> {
         self.client.and_then(|client| client.launch.as_ref())
     }
 

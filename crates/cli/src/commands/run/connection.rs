@@ -32,7 +32,7 @@ const DEFAULT_LOCK: &str = "default";
 const MAX_LOCK_CHARS: usize = 100;
 
 /// A gateway that stays for as long as this is held.
-pub(super) struct Connection {
+pub(super) struct GatewayConnection {
     start: Start,
     address: SocketAddr,
     url: String,
@@ -50,7 +50,7 @@ struct Start {
     upstream: Option<String>,
 }
 
-impl Connection {
+impl GatewayConnection {
     /// Finds the gateway for an upstream, or starts it.
     pub(super) fn open(app: &App, upstream: Option<&str>) -> Result<Self, CliError> {
         let folder = gateways::make_folder(app)?;
@@ -100,7 +100,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for GatewayConnection {
     fn drop(&mut self) {
         // It stops by itself; a dead one is only taken note of.
         if let Some(child) = &mut self.child {

@@ -18,7 +18,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 /// What the gateway counted for a run.
 #[derive(Debug, Default, Deserialize)]
-struct RunTotals {
+struct RunCounts {
     requests: u64,
     failed: u64,
     compactions: u64,
@@ -38,7 +38,7 @@ pub(super) fn print(app: &App, url: &str, run: &str, began_ms: Millis, title: &s
     app.note(&words(&totals, &used));
 }
 
-fn words(totals: &RunTotals, used: &UsageTotal) -> String {
+fn words(totals: &RunCounts, used: &UsageTotal) -> String {
     let mut parts = vec![counted(totals.requests, "call", "calls")];
     if totals.failed > 0 {
         parts.push(format!("{} failed", thousands(totals.failed)));
@@ -89,7 +89,7 @@ fn used(app: &App, sessions: &[SessionId], began_ms: Millis) -> Option<UsageTota
 }
 
 /// Asks the gateway. It answers on loopback with a body of a length it states, so a client for HTTP is not needed.
-fn fetch(url: &str, run: &str) -> Option<RunTotals> {
+fn fetch(url: &str, run: &str) -> Option<RunCounts> {
     let host = url.strip_prefix("http://")?;
     let mut stream = TcpStream::connect_timeout(&host.parse().ok()?, ANSWER_LIMIT).ok()?;
     stream.set_read_timeout(Some(ANSWER_LIMIT)).ok()?;
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn the_line_says_what_is_known() {
         let session = vec![SessionId::from_text("20261118_120000_abcdef01")];
-        let totals = RunTotals { requests: 12, failed: 1, compactions: 2, sessions: session };
+        let totals = RunCounts { requests: 12, failed: 1, compactions: 2, sessions: session };
         let used = UsageTotal {
             usage: Usage { input: 1_000, output: 200, cache_read: 50_000, ..Usage::default() },
             cost_micro_usd: 420_000,
@@ -123,7 +123,7 @@ mod tests {
             "12 calls, 1 failed, 51,200 tokens, $0.42 (the cache saved $1.80), 2 compactions; \
              see `throughline sessions show 20261118_120000_abcdef01`"
         );
-        let totals = RunTotals { requests: 1, ..RunTotals::default() };
+        let totals = RunCounts { requests: 1, ..RunCounts::default() };
         assert_eq!(words(&totals, &UsageTotal::default()), "1 call, no compactions");
     }
 }

@@ -143,10 +143,8 @@ impl Combiner {
         let found = rules.entries(Section::Constraints).to_vec();
         let told: Vec<Entry> = std::mem::take(self.document.entries_mut(Section::Constraints));
         let (quotes, other): (Vec<Entry>, Vec<Entry>) = told.into_iter().partition(|entry| {
-            let quoted: Vec<String> = quotes_in(&entry.text)
-                .map(|quote| letters(quote))
-                .filter(|q| q.len() >= QUOTE_CHARS)
-                .collect();
+            let quoted: Vec<String> =
+                quotes_in(&entry.text).map(letters).filter(|q| q.len() >= QUOTE_CHARS).collect();
             let is_choice = quoted.iter().all(|quote| choices.contains(quote));
             let whole = letters(&entry.text);
             quoted.iter().any(|quote| said.contains(quote)) && !is_choice

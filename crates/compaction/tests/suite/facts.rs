@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 
 use throughline_compaction::{
-    AbortReason, Attempt, Completion, FactKind, Maker, NOT_IN_RECORD, Outcome, Quality, Section,
-    SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
+    AbortReason, Attempt, Completion, Maker, NOT_IN_RECORD, Outcome, Quality, Section, SummariseError,
+    Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
 };
 use throughline_transcript::WireFormat;
 

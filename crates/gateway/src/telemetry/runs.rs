@@ -88,7 +88,7 @@ mod tests {
         GatewayEvent::Served(ServedRequest {
             wire: WireFormat::Chat,
             model: "m".to_owned(),
-            session: session.map(|id| SessionId::from_text(id)),
+            session: session.map(SessionId::from_text),
             status,
             head_ms: 1,
             whole_ms: 2,

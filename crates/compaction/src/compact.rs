@@ -20,7 +20,7 @@ use crate::outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
 use crate::pay::{PayCheck, PayFigures, growth_per_call};
 use crate::plan::{CutBudget, NoPlan, Plan, PlanInput, first_prompt, plan};
 use crate::preface::{Maker, SummaryFrame, summary_text};
-use crate::rendition::{PruneRules, Rendition, RenditionKind, prune, shortened_prompt};
+use crate::rendition::{CUT_MARK, PruneRules, Rendition, RenditionKind, prune, shortened_prompt};
 use crate::report::{BeforeAfter, PlanReport, Report};
 use crate::summarise::{CountTokens, Manner, SummariseError, Summariser, SummaryRequest, summarise_all};
 use crate::view::ViewItem;
@@ -391,7 +391,10 @@ pub async fn compact(
     let first = first_prompt(conversation.messages, &plan.earlier, options.budgets.protect_first_n);
     if let Some(index) = first.filter(|index| plan.head.contains(index) && !renditions.contains_key(index))
         && let Some(message) = conversation.messages.get(index)
+        // One that was shortened before stays as it is, or the prefix would change with every compaction.
+        && !message.json().contains(CUT_MARK)
         && let Some(shorter) = shortened_prompt(message, usize::try_from(head_bytes).unwrap_or(usize::MAX))
+        && shorter.json.len() < message.json().len()
     {
         renditions.insert(index, shorter);
     }

@@ -262,6 +262,9 @@ fn shorten_arguments(message: &Message, arguments: Arguments, max: usize) -> Opt
     }
 }
 
+/// What stands where a prompt was cut, after how much was.
+pub(crate) const CUT_MARK: &str = "more characters in the original]…";
+
 /// Of a prompt that is cut, this share of what stays is its beginning; how it ends often says what is wanted.
 const PROMPT_START_PERCENT: usize = 70;
 
@@ -288,7 +291,7 @@ pub(crate) fn shortened_prompt(message: &Message, max_bytes: usize) -> Option<Re
         }
         let Some(cut) = text.get(start.len()..from).filter(|cut| !cut.is_empty()) else { continue };
         let end = text.get(from..).unwrap_or_default();
-        let shorter = format!("{start}…[{} more characters in the original]…{end}", cut.chars().count());
+        let shorter = format!("{start}…[{} {CUT_MARK}{end}", cut.chars().count());
         let quoted = compact_json_string(&shorter);
         let inside = quoted.get(1..quoted.len().saturating_sub(1))?.to_owned();
         edits.0.push((string.span, inside));

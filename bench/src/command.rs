@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    chat, compare, estimate, focus, gateway, lcm, prepare, recall, replay, retention, scale, speed, store,
-    takeover,
+    chat, compare, economy, estimate, focus, gateway, index, lcm, prepare, recall, replay, retention, scale,
+    shrink, speed, store, takeover,
 };
 
 #[derive(Parser)]
@@ -36,6 +36,17 @@ enum Command {
     Replay {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
+    },
+    /// What recorded sessions cost in each mode of `economy`, against what their own client's prompts cost.
+    Economy {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+        /// Print a line for each session.
+        #[arg(long)]
+        sessions: bool,
+        /// Only these modes, for example balanced (repeatable).
+        #[arg(long = "only", value_name = "MODE")]
+        only: Vec<String>,
     },
     /// What the gateway adds to a call, and what many open streams take.
     Gateway {
@@ -116,12 +127,30 @@ enum Command {
         /// Folder in the format of BEAM.
         #[arg(long)]
         beam: Option<PathBuf>,
+        /// A static model (*.safetensors with its tokenizer, or their folder) for a column with vectors.
+        #[arg(long)]
+        static_model: Option<PathBuf>,
+        /// Its tokenizer, when that is not beside it.
+        #[arg(long)]
+        tokenizer: Option<PathBuf>,
         /// So many generated conversations with questions in other words.
         #[arg(long, value_name = "N", default_value_t = 10)]
         generated: u64,
         /// List questions that were not answered.
         #[arg(long)]
         missing: bool,
+    },
+    /// The index of the record beside full-text tables of SQLite: speed, size, questions.
+    Index {
+        /// So many messages.
+        #[arg(long, default_value_t = 1_000_000)]
+        messages: usize,
+        /// Folder for the databases; they are left there and asked again by the next run.
+        #[arg(long)]
+        folder: PathBuf,
+        /// Only the record.
+        #[arg(long)]
+        only_record: bool,
     },
     /// What three compactions in a row keep of CompactBench's practice sets, put anywhere in a conversation.
     CompactBench {
@@ -138,6 +167,8 @@ enum Command {
     Focus,
     /// How fast transcripts are decoded and compacted.
     Speed,
+    /// How fast tool results are shortened, and what is left of them.
+    Shrink,
     /// How time and memory grow with the input.
     Scale {
         /// Sizes in megabytes.
@@ -220,6 +251,10 @@ pub fn main() -> ExitCode {
         }
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Replay { folder } => replay::run(&folder),
+        Command::Economy { folder, sessions, only } => {
+            let detail = if sessions { economy::Detail::Sessions } else { economy::Detail::Sums };
+            economy::run(&folder, detail, &only)
+        }
         Command::GatewayCost { folder, program, own_model } => {
             use crate::gateway::cost::Authors;
             let authors = if own_model { Authors::OwnModel } else { Authors::AsShipped };
@@ -268,12 +303,23 @@ pub fn main() -> ExitCode {
             };
             takeover::run(&asked)
         }
-        Command::Recall { folder, truth, locomo, beam, generated, missing } => {
-            recall::run(&recall::RecallOptions { folder, truth, locomo, beam, generated, missing })
+        Command::Recall { folder, truth, locomo, beam, static_model, tokenizer, generated, missing } => {
+            recall::run(&recall::RecallOptions {
+                folder,
+                truth,
+                locomo,
+                beam,
+                static_model,
+                tokenizer,
+                generated,
+                missing,
+            })
         }
         Command::CompactBench { sets, python, seeds } => takeover::compactbench::run(&python, &sets, seeds),
+        Command::Index { messages, folder, only_record } => index::run(&folder, messages, !only_record),
         Command::Focus => focus::run(),
         Command::Speed => speed::run(),
+        Command::Shrink => shrink::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
         Command::Lcm { data, tokens } => lcm::run(data.as_deref(), tokens),
         Command::Prepare => prepare::run(),

@@ -53,6 +53,7 @@ impl Estimator {
             budgets,
             prune: PruneRules::default(),
             redactor: Some(redactor),
+            corrections: &[],
             recall: None,
             pay: PayCheck::Skip,
             cut_at: None,

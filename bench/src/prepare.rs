@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, Envelope, Host, IncomingMessage,
     LockPolicy, ManagedSession, ModelTarget, PieceSender, PriceSource, RecordPolicy, SessionSetup,
-    ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamAnswer, UpstreamFuture, token_model_for,
+    ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamAnswer, UpstreamFuture,
 };
 use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl, OutgoingCall, PieceHash};
 use throughline_store::{
     Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store,
 };
 use throughline_testkit::big_transcript;
-use throughline_tokens::{ContentProfile, LimitPolicy, Usage};
+use throughline_tokens::{ContentProfile, LimitPolicy, TokenModel, Usage};
 use throughline_transcript::{
     DecodeOptions, Message, RawJson, Role, SharedText, WireFormat, compact_json_string, decode,
     decode_message, text_message,
@@ -201,7 +201,7 @@ async fn measure(wire_format: WireFormat, store: Arc<dyn Store>) -> Result<Figur
 
 /// Everything a call is prepared from, read anew: sizes, the threshold, hashes, marks, the body.
 fn from_scratch(wire_format: WireFormat, fixed: &Fixed, messages: &[Message]) -> Result<usize, String> {
-    let token_model = token_model_for(MODEL, wire_format);
+    let token_model = TokenModel::for_model(MODEL, wire_format);
     let fixed_profile =
         ContentProfile::of_system(&fixed.system_json) + ContentProfile::of_tools(&fixed.tools);
     let sizes =
@@ -262,6 +262,7 @@ async fn open(
             record: RecordPolicy::Require,
             lock: LockPolicy::Compactions,
             ids: IdLength::Local,
+            recall: None,
         },
         tool_output: ToolOutputPolicy::default(),
     };

@@ -4,6 +4,7 @@
 //! Three columns: the search of the record; plain BM25 with stems over windows of eighty words; and the newest windows,
 //! which know nothing of the question. A passage counts with its first 200 words, the first k passages with 80 x k together.
 
+mod automatic;
 mod baseline;
 mod generated;
 mod marked;
@@ -12,7 +13,10 @@ mod public;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use throughline_config::Loader;
+use throughline_models::ConfiguredEmbedder;
 use throughline_store::{NewMessage, Owner, SearchQuery, SessionId, SqliteStore, Store};
 use throughline_transcript::decode_message_text;
 
@@ -68,6 +72,8 @@ pub(crate) struct RecallOptions {
     pub(crate) truth: Option<PathBuf>,
     pub(crate) locomo: Option<PathBuf>,
     pub(crate) beam: Option<PathBuf>,
+    pub(crate) static_model: Option<PathBuf>,
+    pub(crate) tokenizer: Option<PathBuf>,
     pub(crate) generated: u64,
     /// Print every question that is not answered by the first twenty passages.
     pub(crate) missing: bool,
@@ -119,26 +125,50 @@ impl Figures {
 /// Runs the benchmark.
 pub(crate) fn run(options: &RecallOptions) -> Result<String, String> {
     let mut out = String::new();
-    if let Some(folder) = &options.folder {
+    let embedder = embedder(options)?;
+    let examine =
+        |examined: &[Examined], records| examine(examined, records, options.missing, embedder.as_ref());
+    // A folder in one of the public formats needs no flag.
+    let format = options.folder.as_deref().and_then(public::format_of);
+    let named =
+        |format_here: public::PublicFormat| options.folder.clone().filter(|_| format == Some(format_here));
+    if let Some(folder) = options.folder.as_ref().filter(|_| format.is_none()) {
         let examined = marked::read(folder, options.truth.as_deref())?;
-        examine(&examined, Records::OneEach, options.missing)?
-            .print("marked sessions, a record each", &mut out);
-        examine(&examined, Records::Shared, false)?.print("marked sessions, one record of all", &mut out);
+        examine(&examined, Records::OneEach)?.print("marked sessions, a record each", &mut out);
+        examine(&examined, Records::Shared)?.print("marked sessions, one record of all", &mut out);
+        let records = tempfile::tempdir().map_err(|error| error.to_string())?;
+        out.push_str(&automatic::run(&examined, records.path())?);
+        out.push('\n');
     }
     if options.generated > 0 {
         let examined = generated::conversations(options.generated);
-        examine(&examined, Records::OneEach, options.missing)?
+        examine(&examined, Records::OneEach)?
             .print("generated conversations, questions in other words", &mut out);
     }
+    let locomo = options.locomo.clone().or_else(|| named(public::PublicFormat::Locomo));
+    let beam = options.beam.clone().or_else(|| named(public::PublicFormat::Beam));
     for (title, path, read) in [
-        ("LoCoMo", &options.locomo, public::locomo as fn(&Path) -> Result<Vec<Examined>, String>),
-        ("BEAM", &options.beam, public::beam),
+        ("LoCoMo", locomo, public::locomo as fn(&Path) -> Result<Vec<Examined>, String>),
+        ("BEAM", beam, public::beam),
     ] {
         if let Some(path) = path {
-            examine(&read(path)?, Records::OneEach, options.missing)?.print(title, &mut out);
+            examine(&read(&path)?, Records::OneEach)?.print(title, &mut out);
         }
     }
     Ok(out)
+}
+
+/// The model of the column with vectors.
+fn embedder(options: &RecallOptions) -> Result<Option<Arc<ConfiguredEmbedder>>, String> {
+    let Some(model) = &options.static_model else { return Ok(None) };
+    let here = std::env::current_dir().map_err(|error| error.to_string())?;
+    let text = |path: &Path| throughline_transcript::compact_json_string(&path.display().to_string());
+    let mut loader = Loader::new().set(&format!("recall.embeddings.static_model={}", text(model)));
+    if let Some(tokenizer) = &options.tokenizer {
+        loader = loader.set(&format!("recall.embeddings.tokenizer={}", text(tokenizer)));
+    }
+    let settings = loader.load().map_err(|errors| errors.to_string())?.settings;
+    ConfiguredEmbedder::of(&settings, &here, &|_| None)
 }
 
 /// Which record a conversation is searched in.
@@ -148,7 +178,12 @@ enum Records {
     Shared,
 }
 
-fn examine(conversations: &[Examined], records: Records, lists_missing: bool) -> Result<Figures, String> {
+fn examine(
+    conversations: &[Examined],
+    records: Records,
+    lists_missing: bool,
+    embedder: Option<&Arc<ConfiguredEmbedder>>,
+) -> Result<Figures, String> {
     let mut figures = Figures::default();
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let open =
@@ -159,6 +194,7 @@ fn examine(conversations: &[Examined], records: Records, lists_missing: bool) ->
             for (number, examined) in conversations.iter().enumerate() {
                 fill(&store, examined, number, folder.path())?;
             }
+            make_vectors(&store, embedder)?;
             Some(store)
         }
         Records::OneEach => None,
@@ -166,14 +202,22 @@ fn examine(conversations: &[Examined], records: Records, lists_missing: bool) ->
     for (number, examined) in conversations.iter().enumerate() {
         let own = open(&format!("record{number}"))?;
         fill(&own, examined, number, folder.path())?;
+        if shared.is_none() {
+            make_vectors(&own, embedder)?;
+        }
         let texts = texts_of(&own)?;
         let windows = Windows::new(&texts);
         for question in &examined.questions {
             figures.questions += 1;
-            let found = search(shared.as_ref().unwrap_or(&own), &question.text)?;
+            let searched = shared.as_ref().unwrap_or(&own);
+            let found = search(searched, &question.text, Words::Only)?;
             figures.empty += usize::from(found.is_empty());
             if !figures.count("search", question, &found, &texts) && lists_missing {
                 figures.missing.push(format!("{}: {}", examined.name, question.text));
+            }
+            if embedder.is_some() {
+                let found = search(searched, &question.text, Words::AndVectors)?;
+                figures.count("search with vectors", question, &found, &texts);
             }
             let deepest = DEPTHS.into_iter().max().unwrap_or_default();
             figures.count(
@@ -245,9 +289,25 @@ fn texts_of(store: &SqliteStore) -> Result<Vec<String>, String> {
         .collect())
 }
 
-fn search(store: &SqliteStore, text: &str) -> Result<Vec<Shown>, String> {
+/// Makes all vectors of a record, and has it searched with them.
+fn make_vectors(store: &SqliteStore, embedder: Option<&Arc<ConfiguredEmbedder>>) -> Result<(), String> {
+    let Some(embedder) = embedder else { return Ok(()) };
+    while store.embed_next(embedder.as_ref()).map_err(told)?.messages > 0 {}
+    store.use_embedder(Arc::<ConfiguredEmbedder>::clone(embedder));
+    Ok(())
+}
+
+/// What a record is searched by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    Only,
+    AndVectors,
+}
+
+fn search(store: &SqliteStore, text: &str, words: Words) -> Result<Vec<Shown>, String> {
     let limit = DEPTHS.into_iter().max().unwrap_or_default();
-    let query = SearchQuery { text: text.to_owned(), limit, ..SearchQuery::default() };
+    let words_only = words == Words::Only;
+    let query = SearchQuery { text: text.to_owned(), limit, words_only, ..SearchQuery::default() };
     let answer = store.search(&Owner::default(), &query).map_err(told)?;
     Ok(answer.hits.into_iter().map(|hit| Shown { seq: hit.seq, text: hit.snippet.text }).collect())
 }

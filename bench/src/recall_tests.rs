@@ -38,7 +38,7 @@ fn generated_questions_are_answered_by_what_was_said() {
 
 #[test]
 fn generated_conversations_are_mostly_answered() {
-    let figures = examine(&generated::conversations(3), Records::OneEach, false).unwrap();
+    let figures = examine(&generated::conversations(3), Records::OneEach, false, None).unwrap();
     let of = |name: &str| figures.columns.iter().find(|(column, _)| *column == name).unwrap().1;
     assert!(of("search")[1] * 10 >= figures.questions * 7, "{:?} of {}", of("search"), figures.questions);
     assert!(of("search")[1] >= of("the newest windows")[1]);
@@ -60,6 +60,7 @@ fn public_formats_are_read() {
                { "question": "Nobody knows?", "evidence": [], "category": 5 }]
     }]);
     std::fs::write(&locomo, sample.to_string()).unwrap();
+    assert_eq!(public::format_of(folder.path()), Some(public::PublicFormat::Locomo));
     let read = public::locomo(&locomo).unwrap();
     assert_eq!((read.len(), read[0].questions.len()), (1, 1));
     let Source::Messages(messages) = &read[0].source else { panic!("messages") };
@@ -75,6 +76,7 @@ fn public_formats_are_read() {
         { "question": "Where is the server?", "answer": "Oslo", "source_chat_ids": [0] },
         { "question": "And the other?", "answer": "none", "source_chat_ids": { "first": [1] } }] });
     std::fs::write(chat.join("probing_questions.json"), probes.to_string()).unwrap();
+    assert_eq!(public::format_of(&folder.path().join("100K")), Some(public::PublicFormat::Beam));
     let read = public::beam(folder.path()).unwrap();
     assert_eq!((read.len(), read[0].questions.len()), (1, 2));
 }

@@ -358,6 +358,12 @@ fn continuations(store: &SqliteStore, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
+/// The text in a message's JSON, as a full-text table would be given it.
+pub(crate) fn text_of(json: String) -> Result<String, String> {
+    let message = decode_message(SharedText::new(json)).ok_or("no message was made")?;
+    Ok(crate::retention::all_text(&message, crate::retention::Counting::Everything))
+}
+
 pub(crate) fn percentiles(times: &mut [f64]) -> (f64, f64) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| {

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 use throughline_tokens::{PriceBasis, PricedCall, UsageReading};
 use throughline_transcript::{
-    CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role, SeamRoles,
-    SharedText, Source, Transcript, WireFormat, WireFormatChoice, cut_points, decode_message,
-    decode_message_text, human_words, violations,
+    CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role, SharedText, Source, Transcript, WireFormat, WireFormatChoice, CutPoints, decode_message,
+    decode_message_text, violations,
 };
 
 /// Any bytes as a document: read in every wire or refused; what was read goes back byte for byte.
@@ -138,9 +137,8 @@ fn check(transcript: &Transcript) {
         next = group.end;
     }
     assert_eq!(next, messages.len());
-    let seam = SeamRoles(&[Role::User]);
-    let rules: [&dyn CutRule; 4] = [&Pairing, &GroupAtomicity, &LeadingRole, &seam];
-    for cut in cut_points(messages, &groups, &rules).iter() {
+    let rules: [&dyn CutRule; 3] = [&Pairing, &GroupAtomicity, &LeadingRole];
+    for cut in CutPoints::of(messages, &groups, &rules).iter() {
         assert!((0..cut).all(|before| groups.reach(before) <= cut), "cut {cut} parts a pair");
     }
     for violation in violations(transcript.wire_format, messages, &groups) {
@@ -150,7 +148,7 @@ fn check(transcript: &Transcript) {
 
 /// Looks at everything a message tells.
 fn walk(message: &Message) {
-    let _ = (message.text(), human_words(message), message.is_machine_written(), message.content_hash());
+    let _ = (message.text(), message.human_words(), message.is_machine_written(), message.content_hash());
     for part in message.parts() {
         walk_part(message, part);
     }

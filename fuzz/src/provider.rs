@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 use throughline_provider::{
-    AskedFor, CacheMarks, CacheTtl, Failure, MOST_MARKS, MarkLayout, ProviderError, ProviderErrorKind,
+    AskedFor, CacheMarks, CacheTtl, Failure, MarkLayout, ProviderError, ProviderErrorKind,
     Unmarked, WindowQuestion,
 };
 use throughline_transcript::decode_message_text;
@@ -69,8 +69,8 @@ pub fn cache_marks(data: &[u8]) {
         let own = CacheMarks::count_in(message.json());
         let marked = marks.place(&unmarked);
         assert!(
-            own > MOST_MARKS
-                || marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum::<usize>() <= MOST_MARKS
+            own > CacheMarks::MOST
+                || marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum::<usize>() <= CacheMarks::MOST
         );
         for json in &marked.messages {
             assert!(serde_json::from_str::<IgnoredAny>(json).is_ok(), "{json}");

@@ -99,12 +99,11 @@ pub fn request(data: &[u8]) {
         request.set_streaming(Streaming::Streamed);
         request.ask_for_stream_usage();
         request.set_output_cap(7);
-        request.append_instruction("\"go on\"\n");
         let changed = Request::decode(wire_format, request.encode()).expect("a changed request is a request");
         assert!(changed.model().is_some_and(|model| model == "m"));
         assert_eq!(changed.streaming(), Streaming::Streamed);
         assert_eq!(changed.output_cap_tokens(), Some(7));
-        assert_eq!(changed.messages().len(), messages.len() + 1);
+        assert_eq!(changed.messages().len(), messages.len());
         assert!(changed.messages().iter().zip(&messages).all(|(new, old)| new.json() == old));
         request.set_output_cap_as(CapMember::usual(wire_format), 8);
         let others: Vec<String> = changed.members().map(|(name, _)| name.to_owned()).collect();
@@ -175,7 +174,7 @@ fn check(answer: &Answer) {
     for json in raw {
         assert!(is_json(json), "{json}");
     }
-    let _ = (answer.text(), answer.reasoning_text(), answer.refusal(), answer.usage(), answer.is_silent());
+    let _ = (answer.text(), answer.reasoning_text(), answer.refusal(), answer.usage());
     if answer.messages.is_empty() {
         assert!(answer.parts.is_empty());
     }

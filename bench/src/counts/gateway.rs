@@ -165,6 +165,7 @@ fn config(upstream: &str) -> Result<GatewayConfig, String> {
             record: RecordPolicy::GoOn,
             lock: LockPolicy::Compactions,
             ids: IdLength::Gateway,
+            recall: None,
         },
         tool_output: ToolOutputPolicy { long_results: LongResults::LeftAlone, ..ToolOutputPolicy::default() },
         body_bytes: 8 * 1_024 * 1_024,

@@ -39,6 +39,8 @@ const SUMMARY_TOKENS: u64 = 2_000;
 /// where a request is so large that there may be something to do.
 const PAUSE: Duration = Duration::from_millis(80);
 const PAUSE_FROM_BYTES: usize = 200_000;
+/// What a session may cost at the most, in thousandths of what it costs directly.
+const MOST_PERMILLE: u64 = 1_030;
 /// By what requests for a summary are known.
 const OF_SUMMARIES: &str = "Rules for the notes:";
 
@@ -94,6 +96,8 @@ struct Till {
     after_calls: Vec<u64>,
     /// What summaries cost, and how many there were.
     summaries: (u64, u64),
+    /// How many messages the last call had that reached the provider.
+    messages: usize,
     /// What is answered next, and what it costs in output.
     next: (Vec<AnswerPart>, u64),
 }
@@ -107,6 +111,7 @@ impl Till {
             micro_usd: 0,
             after_calls: Vec::new(),
             summaries: (0, 0),
+            messages: 0,
             next: (Vec::new(), 0),
         }
     }
@@ -131,6 +136,9 @@ impl Till {
     fn answer(&mut self, request: &RecordedRequest) -> Reply {
         let is_summary = request.text().contains(OF_SUMMARIES);
         let output = if is_summary { SUMMARY_TOKENS } else { self.next.1 };
+        if !is_summary && let Ok(decoded) = Request::decode(WireFormat::Anthropic, &request.body) {
+            self.messages = decoded.messages().len();
+        }
         let before = self.micro_usd;
         let reported = match self.take(&request.body, output) {
             Ok(reported) => reported,
@@ -158,6 +166,8 @@ struct Bill {
     directly: u64,
     through: u64,
     summaries: (u64, u64),
+    /// Whether the gateway compacted it.
+    compacted: bool,
 }
 
 /// The bills of all conversations.
@@ -167,6 +177,11 @@ struct Total {
     through: u64,
     summaries: u64,
     dearer: usize,
+    /// Sessions that the gateway compacted, and those of them for which a model wrote notes.
+    compacted: usize,
+    with_notes: usize,
+    /// What the dearest session cost, in thousandths of what it costs directly.
+    dearest_permille: u64,
     /// Calls after which more was paid than directly, of how many, and by how much at the most, in thousandths.
     dearer_endings: usize,
     endings: usize,
@@ -179,6 +194,9 @@ impl Total {
         self.through += bill.through;
         self.summaries += bill.summaries.0;
         self.dearer += usize::from(bill.through > bill.directly);
+        self.compacted += usize::from(bill.compacted);
+        self.with_notes += usize::from(bill.compacted && bill.summaries.1 > 0);
+        self.dearest_permille = self.dearest_permille.max(bill.through * 1_000 / bill.directly.max(1));
         self.endings += bill.after_calls.len();
         for (directly, through) in bill.after_calls.iter().filter(|(directly, through)| through > directly) {
             self.dearer_endings += 1;
@@ -187,16 +205,20 @@ impl Total {
     }
 
     fn to_words(&self) -> String {
-        let verdict = if self.dearer == 0 { "holds" } else { "MISSED" };
+        let verdict = if self.dearest_permille <= MOST_PERMILLE { "holds" } else { "MISSED" };
         format!(
             "all: {:.4} directly, {:.4} through the gateway ({:.1} %), {:.4} of it for summaries\n\
-             sessions that cost more: {}, {verdict}\n\
+             sessions that cost more: {}; the dearest {:.1} %, {verdict}\n\
+             sessions that were compacted: {}, for {} of them a model wrote notes\n\
              had they ended after any one of their calls: {} of {} endings would have cost more, the worst by {:.1} %\n\n",
             dollars(self.directly),
             dollars(self.through),
             share(self.through, self.directly),
             dollars(self.summaries),
             self.dearer,
+            self.dearest_permille as f64 / 10.0,
+            self.compacted,
+            self.with_notes,
             self.dearer_endings,
             self.endings,
             self.worst_permille as f64 / 10.0,
@@ -272,13 +294,14 @@ impl<'a> Replayed<'a> {
         let alone = self.direct()?;
         *locked(till) = Till::new();
         let mut client = Client::connect_at(gateway.address(), "/v1/messages").await.map_err(told)?;
-        self.through(till, &mut client).await?;
+        let compacted = self.through(till, &mut client).await?;
         let till = locked(till);
         Ok(Bill {
             after_calls: alone.after_calls.into_iter().zip(till.after_calls.iter().copied()).collect(),
             directly: alone.micro_usd,
             through: till.micro_usd,
             summaries: till.summaries,
+            compacted,
         })
     }
 
@@ -295,16 +318,19 @@ impl<'a> Replayed<'a> {
         Ok(till)
     }
 
-    /// The same requests through the gateway.
-    async fn through(&self, till: &Mutex<Till>, client: &mut Client) -> Result<(), String> {
+    /// The same requests through the gateway; whether it compacted the conversation.
+    async fn through(&self, till: &Mutex<Till>, client: &mut Client) -> Result<bool, String> {
         let mut said = Said::default();
+        let mut compacted = false;
         for request in self.requests() {
             {
                 let mut till = locked(till);
                 till.now_ms = request.at_ms;
                 till.next = (self.parts(request.answered_by), request.output_tokens());
             }
-            let body = String::from_utf8(self.body(&request, &said)?).map_err(told)?;
+            let body = self.body(&request, &said)?;
+            let asked = Request::decode(WireFormat::Anthropic, &body).map_err(told)?.messages().len();
+            let body = String::from_utf8(body).map_err(told)?;
             let answer = client.ask(&body).await.map_err(told)?;
             let answer: serde_json::Value = serde_json::from_slice(&answer).map_err(told)?;
             if answer["content"].is_null() {
@@ -314,13 +340,14 @@ impl<'a> Replayed<'a> {
                 let mut till = locked(till);
                 let so_far = till.micro_usd;
                 till.after_calls.push(so_far);
+                compacted |= till.messages < asked;
             }
             said.answered(&request, self);
             if body.len() >= PAUSE_FROM_BYTES {
                 tokio::time::sleep(PAUSE).await;
             }
         }
-        Ok(())
+        Ok(compacted)
     }
 
     /// Everything the client asks, in order: its calls, and before the first one that goes on from a summary of its own,

@@ -187,6 +187,7 @@ impl Stage {
                 record: RecordPolicy::Require,
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Gateway,
+                recall: None,
             },
             tool_output: ToolOutputPolicy::default(),
         }

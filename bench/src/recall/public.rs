@@ -10,6 +10,25 @@ use serde_json::Value;
 
 use super::{Answer, Asked, Examined, Source};
 
+/// A public format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PublicFormat {
+    Locomo,
+    Beam,
+}
+
+/// Which format the files of a folder are in, if it is one of these.
+pub(super) fn format_of(folder: &Path) -> Option<PublicFormat> {
+    let files = json_files(folder).ok()?;
+    let holds = |test: fn(&str) -> bool| {
+        files.iter().any(|path| path.file_name().is_some_and(|name| test(&name.to_string_lossy())))
+    };
+    if holds(|name| name == "probing_questions.json") {
+        return Some(PublicFormat::Beam);
+    }
+    holds(|name| name.to_lowercase().starts_with("locomo")).then_some(PublicFormat::Locomo)
+}
+
 /// LoCoMo: a file, or the JSON files of a folder; each a list of samples with `conversation` and `qa`.
 pub(super) fn locomo(path: &Path) -> Result<Vec<Examined>, String> {
     let mut found = Vec::new();
@@ -40,7 +59,12 @@ fn locomo_sample(sample: &Value) -> Option<Examined> {
             places.insert(word("dia_id").to_owned(), messages.len() as u64);
             let is_first = Some(word("speaker")) == conversation.get("speaker_a").and_then(Value::as_str);
             let role = if is_first { "user" } else { "assistant" };
-            messages.push((role, format!("{}: {} {}", word("speaker"), word("text"), word("blip_caption"))));
+            // A picture is known by its caption.
+            let caption = match word("blip_caption") {
+                "" => String::new(),
+                caption => format!(" [picture: {caption}]"),
+            };
+            messages.push((role, format!("{}: {}{caption}", word("speaker"), word("text"))));
         }
     }
     let mut questions = Vec::new();

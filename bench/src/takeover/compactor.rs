@@ -149,6 +149,7 @@ impl Compactor {
                 argument_max_chars: compression.argument_max_chars,
             },
             redactor: redactor.as_ref(),
+            corrections: &[],
             recall: None,
             pay: PayCheck::Skip,
             cut_at: None,

@@ -30,30 +30,30 @@ use crate::output_limit::OutputLimit;
 use crate::results::Finished;
 use crate::tool::ToolBox;
 
-pub use memory_saving::{MEMORY_TASK, SaveMemory};
+pub use memory_saving::SaveMemory;
 
 use memory_saving::MemorySaving;
 
-/// Results of tools that are not in the record yet are kept under this name.
+/// The name of the guard for tool results that are not in the record yet.
 const FINISHED_CALLS: &str = "finished_calls";
-/// How the model reads what was set aside.
+/// The instruction by which the model reads what was set aside.
 const READ_SET_ASIDE: &str = "Read any lines of it with recall {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, pieces of \
 very long lines with recall {\"artifact\": \"{artifact}\", \"first_byte\": 0}, or find words in it with recall {\"query\": \"...\"}.";
 
-/// What an agent stands on.
+/// Everything an agent needs.
 #[derive(Clone)]
 pub struct AgentSetup {
-    /// The conversation. Who is told and what is done about long output are the agent's own.
+    /// The conversation. Its events and its policy for long output are replaced by the agent's own.
     pub session: SessionSetup,
-    /// What it may do.
+    /// Its tools.
     pub tools: ToolBox,
     /// How much tools that read pieces may return.
     pub limit: OutputLimit,
-    /// Whether people are asked.
+    /// Whether the user is asked before a call.
     pub asking: Asking,
-    /// Who is asked.
+    /// Asks the user.
     pub approver: Arc<dyn Approver>,
-    /// Who is told.
+    /// Receives events.
     pub events: Arc<dyn AgentEvents>,
     /// The longest answer in tokens, where there is a limit.
     pub output_cap_tokens: Option<u64>,
@@ -61,7 +61,7 @@ pub struct AgentSetup {
     pub save_memory: SaveMemory,
 }
 
-/// What stands before the messages of every request.
+/// The part of every request before the messages.
 #[derive(Clone, Debug)]
 struct Standing {
     /// The system prompt.
@@ -79,7 +79,8 @@ pub struct Agent {
     approvals: Approvals,
     standing: Standing,
     envelope: Envelope,
-    /// What is sent instead once a compaction has written the prefix anew: the tools have changed since it was first sent.
+    /// The preamble to send after the next compaction, which writes a new prefix anyway: the tools have changed since
+    /// the first request.
     next: Option<(Standing, Envelope)>,
     /// Tools that belong to the engine.
     engine_tools: Vec<ToolSchema>,
@@ -178,13 +179,13 @@ impl Agent {
         self.standing.tools.as_deref()
     }
 
-    /// The tools there are, by name and what they are for.
+    /// The tools, with names and descriptions.
     #[must_use]
     pub fn tools(&self) -> Vec<ToolSchema> {
         self.setup.tools.schemas().into_iter().chain(self.engine_tools.iter().cloned()).collect()
     }
 
-    /// Compacts because a person wants it. Called off, it leaves the conversation as it was; `None` then.
+    /// Compacts at the user's request. When cancelled, it returns `None` and leaves the conversation unchanged.
     pub async fn compact(
         &mut self,
         manual: ManualCompaction,
@@ -201,7 +202,7 @@ impl Agent {
         result
     }
 
-    /// How long until [`while_idle`](Self::while_idle) may be worth while; `None` when time alone makes no difference.
+    /// The time until [`while_idle`](Self::while_idle) may be useful; `None` when time alone makes no difference.
     #[must_use]
     pub fn idle_in(&self) -> Option<Duration> {
         self.session.idle_in_ms().map(Duration::from_millis)
@@ -236,7 +237,7 @@ impl Agent {
         done
     }
 
-    /// Another model takes over, on the same wire.
+    /// Continues with another model of the same wire format.
     pub async fn switch_model(
         &mut self,
         target: ModelTarget,
@@ -253,7 +254,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Ends the conversation for good.
+    /// Ends the conversation.
     pub async fn end(self, reason: EndReason) -> Result<(), SessionError> {
         self.session.end(reason).await
     }
@@ -270,21 +271,21 @@ impl Agent {
         self.memory_is_due();
     }
 
-    /// What the model saw may be gone: tools that count on it are told.
+    /// Tells tools that rely on the view that it may have changed.
     fn after_move(&self, before: &SessionId) {
         if self.session.id() != before {
             self.setup.tools.view_changed();
         }
     }
 
-    /// Keeps results until the record has them, so that a crash between two tools loses none.
+    /// Stores results until the record has them, so that a crash between two tools loses none.
     async fn keep_finished(&self) {
         let value =
             (!self.finished.is_empty()).then(|| serde_json::to_value(&self.finished).unwrap_or_default());
         self.keep(FINISHED_CALLS, value).await;
     }
 
-    /// Keeps something about the conversation beside its record, or forgets it.
+    /// Stores a value of the conversation beside its record, or deletes it.
     async fn keep(&self, name: &'static str, value: Option<serde_json::Value>) {
         let (store, owner, id) = (
             Arc::clone(&self.setup.session.store),
@@ -301,7 +302,7 @@ impl Agent {
     }
 }
 
-/// The setup with what is the agent's own.
+/// The setup with the agent's own events and policy.
 fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<OrderedEvents>) {
     let in_order = Arc::new(OrderedEvents::new(Arc::clone(&setup.events)));
     setup.session.events = Arc::<OrderedEvents>::clone(&in_order);
@@ -340,7 +341,7 @@ fn tool_names(json: Option<&str>) -> Vec<String> {
     tools.iter().filter_map(name).collect()
 }
 
-/// What was sent before, where it can be sent again as it was.
+/// The stored preamble, where it can be sent again unchanged.
 fn as_sent(preamble: &StoredPreamble) -> Option<Standing> {
     let prompt = RawJson(preamble.system.as_deref()?).as_text()?.into_owned();
     Some(Standing { prompt, tools: preamble.tools.clone() })

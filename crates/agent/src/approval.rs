@@ -10,14 +10,14 @@ use crate::tool::{Effect, Extent, Proposal};
 use crate::visible::{Layout, Strictness, has_hidden, visible};
 use crate::workspace::FolderIdentity;
 
-/// Whether people are asked.
+/// Whether the user is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     /// Before anything is written or run, and before anything outside the folder is read.
     Always,
     /// Never (`--yolo`).
     Never,
-    /// Nobody is there to be asked: what would be asked is denied.
+    /// There is no user: a call that would need an answer is denied.
     Nobody,
 }
 
@@ -26,21 +26,21 @@ pub enum Asking {
 pub enum Judgement {
     /// It may be done.
     Allowed,
-    /// A person is asked.
+    /// Ask the user.
     Ask(Question),
     /// It may not be done, because of this.
     Denied(String),
 }
 
-/// What a person is asked. Its texts can be written to a terminal as they are: whatever is not shown or would be acted on
-/// is written out, nothing is left out.
+/// A question for the user. Its texts can be written to a terminal as they are: characters that are invisible or
+/// control the terminal are escaped, and nothing is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// In one line: `run cargo test`.
     pub title: String,
     /// What exactly will happen, one piece each.
     pub details: Vec<String>,
-    /// What makes it dangerous.
+    /// The reasons it is dangerous.
     pub dangers: Vec<Danger>,
     /// Whether it can be allowed for the whole session.
     pub for_session: bool,
@@ -48,21 +48,21 @@ pub struct Question {
 }
 
 impl Question {
-    /// What would not be asked any more if it were allowed for the session, in words: exactly that and nothing else.
+    /// The permission that `Answer::Session` gives, in words: exactly that and nothing else.
     #[must_use]
     pub fn session_words(&self) -> String {
         self.grants.iter().map(Grant::words).collect::<Vec<_>>().join(", and ")
     }
 }
 
-/// What a person answers.
+/// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// This once.
     Once,
     /// This and everything of its kind until the session ends.
     Session,
-    /// No.
+    /// The call is not made.
     Deny,
 }
 
@@ -94,7 +94,7 @@ impl Grant {
     }
 }
 
-/// What was allowed so far.
+/// The permissions given so far.
 #[derive(Clone, Debug)]
 pub struct Approvals {
     asking: Asking,
@@ -108,7 +108,7 @@ impl Approvals {
         Self { asking, granted: HashSet::new() }
     }
 
-    /// Whether a call may be made.
+    /// Decides whether a call may be made.
     #[must_use]
     pub fn judge(&self, proposal: &Proposal) -> Judgement {
         let open: Vec<(&Effect, Grant)> = proposal
@@ -122,7 +122,7 @@ impl Approvals {
         }
         if self.asking == Asking::Nobody {
             return Judgement::Denied(
-                "it needs approval, and nobody is there to be asked; --yolo turns asking off".to_owned(),
+                "it needs approval, and there is no user to ask; --yolo turns asking off".to_owned(),
             );
         }
         let mut dangers: Vec<Danger> = Vec::new();
@@ -143,7 +143,7 @@ impl Approvals {
         })
     }
 
-    /// Notes what a person answered; whether the call may be made.
+    /// Stores the user's answer. True when the call may be made.
     pub fn answered(&mut self, question: &Question, answer: Answer) -> bool {
         match answer {
             Answer::Deny => false,
@@ -158,7 +158,7 @@ impl Approvals {
     }
 }
 
-/// What has to be granted for an effect; reading inside needs nothing.
+/// The permission an effect needs; reading inside the folder needs none.
 fn needed(effect: &Effect) -> Option<Grant> {
     match effect {
         Effect::Reads { inside: true, .. } => None,
@@ -197,7 +197,7 @@ fn dangers_of_effect(effect: &Effect) -> Vec<Danger> {
     dangers
 }
 
-/// Whether something stands so far to the right or so far down that a person may not look there.
+/// Whether part of a command is so far to the right or so far down that the user may not see it.
 fn is_pushed_away(command: &str) -> bool {
     /// Wider than any indentation, and less than a row of a terminal.
     const BLANKS: usize = 64;

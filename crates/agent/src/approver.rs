@@ -5,16 +5,16 @@ use std::pin::Pin;
 
 use crate::approval::{Answer, Question};
 
-/// An answer on its way.
+/// A future answer.
 pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
-/// A person who can be asked.
+/// Asks the user.
 pub trait Approver: Send + Sync {
-    /// Asks. Dropped when the turn is called off meanwhile.
+    /// Asks. The future is dropped when the turn is cancelled.
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a>;
 }
 
-/// Says no to everything: for where nobody is there.
+/// Denies everything, for runs without a user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NobodyThere;
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::tool::ToolError;
 
-/// The arguments as what the tool takes. Models sometimes send the object as a text; that is understood.
+/// Parses the arguments of a tool. Models sometimes send the object as a string, which is accepted.
 pub(crate) fn read<T: DeserializeOwned>(tool: &'static str, arguments: &Value) -> Result<T, ToolError> {
     let refused = |detail: String| ToolError::Arguments { tool, detail };
     let parsed;

@@ -21,12 +21,12 @@ use places::Use;
 
 pub(crate) use kind::{Danger, FileKind};
 
-/// Command lines within command lines; people nest two or three.
+/// The depth to which command lines within command lines are read. People nest two or three.
 const MAX_NESTED: usize = 8;
 /// Command lines that are read for one command altogether.
 const MAX_SCRIPTS: usize = 64;
 
-/// What makes a command dangerous, the worst first. `files` knows what there is at a path named in it.
+/// The dangers of a command, the worst first. `files` states what is at a path.
 #[must_use]
 pub(crate) fn dangers_of(command: &str, files: &dyn Fn(&str) -> FileKind) -> Vec<Danger> {
     let mut analysis = Analysis { files, found: Vec::new(), scripts: 0 };
@@ -97,7 +97,7 @@ impl Analysis<'_> {
         self.found.extend(before);
     }
 
-    /// One program, behind whatever stands before it.
+    /// One program, without the wrappers in front of it.
     fn step(&mut self, script: &Script, step: &Step, depth: usize) {
         let mut words = step.words.as_slice();
         // Every round takes off a word at least.
@@ -129,7 +129,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What is piped into a program that runs what it reads.
+    /// Checks what is piped into a program that runs its input.
     fn pipelines(&mut self, script: &Script, depth: usize) {
         let mut runs: Vec<(Vec<Range<usize>>, usize)> = Vec::new();
         for stages in &script.pipelines {
@@ -240,7 +240,7 @@ impl Analysis<'_> {
     }
 }
 
-/// What these programs print, where that is known: they only pass on text that stands in the command line.
+/// The output of these programs, where it can be known: they only pass on text from the command line.
 fn printed(sources: &[&Step]) -> Option<String> {
     let mut out = String::new();
     for step in sources {

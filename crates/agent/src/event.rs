@@ -1,4 +1,4 @@
-//! What a person is told while an agent works. None of it goes to the model.
+//! Events for the user while an agent works. None of them goes to the model.
 
 use throughline_engine::{EngineEvent, Pressure};
 use throughline_provider::CacheOutcome;
@@ -8,12 +8,12 @@ use throughline_wire::StopReason;
 /// Something happened.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
-    /// The model is asked; nothing of its answer is there yet.
+    /// A request was sent; the answer has not begun.
     Asked {
         /// The model.
         model: String,
     },
-    /// More words of the answer.
+    /// More text of the answer.
     Text(String),
     /// More of the model's reasoning.
     Reasoning(String),
@@ -28,18 +28,18 @@ pub enum AgentEvent {
     ToolStarted {
         /// The tool.
         tool: String,
-        /// What it does, in one line.
+        /// The call in one line.
         title: String,
     },
     /// A tool is done.
     ToolFinished(Box<ToolDone>),
-    /// What the person said is larger than the window has room for, and is set aside before it is sent.
+    /// The user's message is too large for the window, and its middle is set aside before it is sent.
     WordsSetAside(WordsSetAside),
     /// Something about the context.
     Engine(EngineEvent),
 }
 
-/// Words that are too long for the window, in figures.
+/// The sizes of a message that is too large for the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordsSetAside {
     /// Their characters.
@@ -57,9 +57,9 @@ pub struct WordsSetAside {
 pub struct Answered {
     /// The model.
     pub model: String,
-    /// Tokens.
+    /// The tokens the call used.
     pub usage: Usage,
-    /// Money.
+    /// The cost.
     pub cost: Cost,
     /// How it fared with the provider's cache.
     pub cache: CacheOutcome,
@@ -76,34 +76,34 @@ pub struct Answered {
 pub struct ToolDone {
     /// The tool.
     pub tool: String,
-    /// What it did, in one line.
+    /// The call in one line.
     pub title: String,
     /// How long it took.
     pub took_ms: u64,
     /// How it ended.
     pub end: ToolEnd,
-    /// What a person is shown beside that: a difference, or how the output begins.
+    /// Details for the user: a difference, or the beginning of the output.
     pub shown: Option<String>,
 }
 
 /// How a tool call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolEnd {
-    /// Done.
+    /// The tool ran.
     Done,
     /// Done, and it did not end well, like this: `exit code 3`. The model sees that for itself.
     EndedBadly(String),
-    /// It failed; the model was told.
+    /// It failed. The model receives the error.
     Failed(String),
-    /// The person, or nobody, allowed it.
+    /// The user denied it, or there was no user to ask.
     Denied,
     /// The person stopped it.
     Stopped,
 }
 
-/// Whoever shows what happens.
+/// Receives events, to show them.
 pub trait AgentEvents: Send + Sync {
-    /// Told of an event. Must not wait.
+    /// Receives an event. Must not block.
     fn tell(&self, event: AgentEvent);
 }
 

@@ -45,7 +45,7 @@ mod tools;
 mod visible;
 mod workspace;
 
-pub use agent::{Agent, AgentSetup, MEMORY_TASK, SaveMemory};
+pub use agent::{Agent, AgentSetup, SaveMemory};
 pub use approval::{Answer, Approvals, Asking, Judgement, Question};
 pub use approver::{AnswerFuture, Approver, NobodyThere};
 pub use context_files::context_files;

@@ -5,11 +5,11 @@
 
 use throughline_store::{ArtifactId, NewArtifact};
 
-/// Of what is shown, so much is the end: a question may stand before or behind what it is about.
+/// The share of the shown part that is the end, in percent: a question may come before or after its subject.
 const END_PERCENT: usize = 40;
 
-/// Words as the model is shown them, at most about so many characters of their own. `how_to_read` says how the rest is
-/// read.
+/// The message as the model receives it, with about `shown_chars` characters of the original. `how_to_read` explains
+/// how to read the rest.
 pub(crate) fn shortened(said: &str, shown_chars: usize, artifact: &ArtifactId, how_to_read: &str) -> String {
     let end_chars = shown_chars * END_PERCENT / 100;
     let begin = said.char_indices().nth(shown_chars - end_chars).map_or(said.len(), |(at, _)| at);

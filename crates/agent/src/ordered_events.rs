@@ -14,7 +14,7 @@ use crate::event::{AgentEvent, AgentEvents};
 /// Pieces of an answer that may wait to be shown.
 const PIECES_WAITING: usize = 64;
 
-/// Tells of pieces and events in their order.
+/// Passes pieces and events on in their order.
 pub(crate) struct OrderedEvents {
     events: Arc<dyn AgentEvents>,
     /// Pieces of the answer that comes right now.
@@ -53,7 +53,7 @@ impl OrderedEvents {
         .await
     }
 
-    /// Shows what has come.
+    /// Passes on what has arrived.
     pub(crate) fn show_waiting(&self) {
         loop {
             let piece = self.waiting().as_mut().and_then(|receiver| receiver.try_recv().ok());

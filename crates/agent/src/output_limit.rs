@@ -55,7 +55,7 @@ impl OutputLimit {
 }
 
 impl Default for OutputLimit {
-    /// What a window of ordinary size leaves room for.
+    /// The limit for a window of usual size.
     fn default() -> Self {
         Self(Limit::new(100_000))
     }

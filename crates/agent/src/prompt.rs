@@ -10,11 +10,11 @@
 pub struct ContextFile {
     /// How it is named to the model.
     pub name: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// What a prompt is made of.
+/// The parts of a system prompt.
 #[derive(Clone, Debug, Default)]
 pub struct PromptParts<'a> {
     /// The folder the agent works in.
@@ -39,7 +39,7 @@ const MAX_FILE_CHARS: usize = 20_000;
 const IDENTITY: &str = include_str!("prompts/identity.md");
 const TRUST: &str = include_str!("prompts/trust.md");
 
-/// What is worth knowing of a tool beside its schema.
+/// Advice about tools that is not in their schemas.
 const TOOL_GUIDANCE: [(&str, &str); 7] = [
     ("read_file", "read_file shows line numbers; they are not part of the file. Read long files in pieces."),
     (

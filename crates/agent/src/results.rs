@@ -10,12 +10,12 @@ use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 
 use crate::tool::Image;
 
-/// A tool call that is over, as it is kept until it is in the record.
+/// A finished tool call, as it is stored until the record has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finished {
     /// The call it answers.
     pub(crate) call_id: String,
-    /// In words for the model.
+    /// The result for the model.
     pub(crate) text: String,
     /// Pictures: type and base64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -72,7 +72,7 @@ pub(crate) fn messages(wire_format: WireFormat, finished: &[Finished]) -> Vec<In
     out.iter().filter_map(|value| message(&value.to_string())).map(as_incoming).collect()
 }
 
-/// What is said where a wire has no mark for what failed.
+/// The text of a failed call, for wire formats without a mark for failure.
 fn plain_words(one: &Finished) -> String {
     if one.failed { format!("Error: {}", one.text) } else { one.text.clone() }
 }
@@ -104,7 +104,7 @@ fn message(json: &str) -> Option<Message> {
     decode_message(SharedText::new(json.to_owned()))
 }
 
-/// Nobody typed this, pictures included.
+/// A message that no person typed, images included.
 fn as_incoming(message: Message) -> IncomingMessage {
     let message = if message.has_image() { message.marked_machine_written() } else { message };
     message.into()

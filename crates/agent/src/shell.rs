@@ -17,12 +17,12 @@ const MAX_DEPTH: usize = 100;
 /// The parser reports its progress this often at most; a line of `MAX_BYTES` of ordinary commands takes a tenth of it.
 const MAX_PROGRESS: usize = 20_000;
 
-/// A word after quotes are taken off.
+/// A word without its quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     /// Its text, with `UNKNOWN` for every piece that is only known once it runs.
     pub(crate) text: String,
-    /// Whether all of it is known.
+    /// Whether all of it is known before the command runs.
     pub(crate) is_fixed: bool,
     /// Names of the variables in it.
     pub(crate) variables: Vec<String>,
@@ -60,11 +60,11 @@ pub(crate) struct Step {
     pub(crate) words: Vec<Word>,
     /// Variables that are set for it.
     pub(crate) assignments: Vec<(String, Word)>,
-    /// What it is given to read: a here-document or a here-string.
+    /// Its input: a here-document or a here-string.
     pub(crate) input: Option<Word>,
 }
 
-/// What a redirection does to a file.
+/// The effect of a redirection on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirect {
     /// Its content is replaced.
@@ -96,13 +96,13 @@ pub(crate) struct Script {
     /// Every program it may run, those inside of words too. Programs that are part of a statement or a word follow each
     /// other, so that a range names them.
     pub(crate) steps: Vec<Step>,
-    /// What is piped into what: the steps of each stage.
+    /// The pipelines: the steps of each stage.
     pub(crate) pipelines: Vec<Vec<Range<usize>>>,
     pub(crate) redirects: Vec<RedirectedFile>,
     pub(crate) functions: Vec<Function>,
     /// Variables that are set for everything that follows.
     pub(crate) assignments: Vec<(String, Word)>,
-    /// What stands in `((...))`: arithmetic to bash, commands to other shells.
+    /// The contents of `((...))`: arithmetic to bash, commands to other shells.
     pub(crate) double_parentheses: Vec<String>,
     /// Whether all of it fits the grammar and the limits.
     pub(crate) is_understood: bool,
@@ -152,7 +152,7 @@ impl<'a> ShellReader<'a> {
         self.script.steps.len()
     }
 
-    /// Reads a node for what it runs; the steps in it.
+    /// Reads the programs a node runs, and returns their steps.
     fn statement(&mut self, node: Node<'_>, depth: usize) -> Range<usize> {
         let start = self.len();
         if depth > MAX_DEPTH {
@@ -470,7 +470,7 @@ enum Quotes {
     Double,
 }
 
-/// What is between the quotes of a string.
+/// The range between the quotes of a string.
 fn inside_quotes(node: Node<'_>, text: &str) -> Range<usize> {
     let end = if text.len() > 1 && text.ends_with('"') { node.end_byte() - 1 } else { node.end_byte() };
     (node.start_byte() + 1).min(end)..end

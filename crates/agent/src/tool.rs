@@ -10,7 +10,7 @@ use throughline_engine::ToolSchema;
 use tokio_util::sync::CancellationToken;
 
 use crate::danger::Danger;
-use crate::workspace::FolderIdentity;
+use crate::workspace::{FolderIdentity, PathLocation};
 
 /// Something a call would do to the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Effect {
         folder: PathBuf,
         /// The same folder, whatever it is called.
         identity: Option<FolderIdentity>,
-        /// What makes it dangerous, if anything does.
+        /// The reasons it is dangerous, if any.
         dangers: Vec<Danger>,
     },
 }
@@ -61,13 +61,22 @@ pub enum Extent {
     Tree,
 }
 
-/// What a call would do.
+/// The effects a call would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
     /// In one line for a person: `edit src/main.rs`.
     pub title: String,
-    /// What it does to the world; nothing needs no asking.
+    /// Its effects. Without any, the user is not asked.
     pub effects: Vec<Effect>,
+}
+
+impl Proposal {
+    /// Writes one file. `verb` begins the title, and `difference` is what changes.
+    pub(crate) fn write(verb: &str, place: PathLocation, difference: String) -> Self {
+        let folder = FolderIdentity::of(&place.path);
+        let effect = Effect::Writes { path: place.path, inside: place.inside, difference, folder };
+        Self { title: format!("{verb} {}", place.shown), effects: vec![effect] }
+    }
 }
 
 /// A picture that a tool returns.
@@ -79,38 +88,38 @@ pub struct Image {
     pub base64: String,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// In words for the model.
+    /// The text for the model.
     pub text: String,
-    /// Pictures.
+    /// Images for the model.
     pub images: Vec<Image>,
-    /// What a person is shown beside the title, such as a difference.
+    /// Details for the user, such as a difference.
     pub shown: Option<String>,
-    /// What a person should know of how it ended, where it was done and did not end well: `exit code 3`.
+    /// A remark for the user when the tool ran but ended badly: `exit code 3`.
     pub trouble: Option<String>,
 }
 
 impl ToolOutput {
-    /// Words alone.
+    /// A result with text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }
 
-/// Why a call came to nothing. The model is told and may correct itself.
+/// Why a call failed. The model receives the error and may correct itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// There is no such tool.
     #[error("there is no tool `{name}`; there are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// What there is.
         known: String,
     },
-    /// The arguments are not what the tool takes.
+    /// The arguments do not match the tool's schema.
     #[error("the arguments of `{tool}` cannot be used: {detail}")]
     Arguments {
         /// The tool.
@@ -121,26 +130,26 @@ pub enum ToolError {
     /// It could not be done.
     #[error("{0}")]
     Failed(String),
-    /// Whoever asked no longer wants it.
+    /// The user cancelled it.
     #[error("stopped by the user")]
     Stopped,
 }
 
-/// A call on its way.
+/// The future of a call.
 pub(crate) type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
 /// Something a model may do.
 pub trait Tool: Send + Sync {
-    /// What it is called, what it is for and what it takes, for the model.
+    /// Its name, description and parameters, for the model.
     fn schema(&self) -> ToolSchema;
 
-    /// What a call would do. Reads at most; changes nothing.
+    /// The effects a call would have. May read, and changes nothing.
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError>;
 
-    /// Does it. Only called with what was proposed and allowed.
+    /// Runs the call. Only called with arguments whose proposal was allowed.
     fn run<'a>(&'a self, arguments: &'a Value, cancel: &'a CancellationToken) -> ToolFuture<'a>;
 
-    /// Told that the model no longer sees what it saw before.
+    /// Called when the model no longer sees what it saw before.
     fn view_changed(&self) {}
 }
 
@@ -158,7 +167,7 @@ impl ToolBox {
         self
     }
 
-    /// What the model is told of them.
+    /// Their schemas.
     #[must_use]
     pub fn schemas(&self) -> Vec<ToolSchema> {
         self.tools.iter().map(|(_, tool)| tool.schema()).collect()

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use throughline_transcript::is_hidden;
 
-/// How strictly characters without a shape of their own are taken.
+/// How strictly characters without a visible shape are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
     /// Commands, names and paths: every one is written out.
@@ -19,7 +19,7 @@ pub(crate) enum Strictness {
     Prose,
 }
 
-/// Which white space stays as it is.
+/// The white space that is not escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Line breaks and tabs do.
@@ -50,7 +50,7 @@ pub(crate) fn visible(text: &str, layout: Layout, strictness: Strictness) -> Cow
     Cow::Owned(out)
 }
 
-/// Whether a text holds characters that are not shown or that change how the rest is shown.
+/// Whether a text has characters that are invisible or change how others are displayed.
 pub(crate) fn has_hidden(text: &str, strictness: Strictness) -> bool {
     with_previous(text).any(|(at, previous, c)| {
         !c.is_ascii_graphic()

@@ -16,6 +16,8 @@ fn read_back(shown: &str) -> String {
                 .and_then(|after| after.split_once('}'))
                 .map(|(digits, _)| (digits, digits.len() + 4)),
         };
+        // Digits alone: `from_str_radix` also accepts a sign.
+        let digits = digits.filter(|(digits, _)| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let read = digits.and_then(|(digits, len)| Some((u32::from_str_radix(digits, 16).ok()?, len)));
         match read.and_then(|(code, len)| Some((char::from_u32(code)?, len))) {
             Some((character, len)) => {

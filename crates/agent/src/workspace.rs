@@ -26,13 +26,12 @@ pub struct PathLocation {
     pub inside: bool,
 }
 
-/// Which folder a path led to when it was looked at: another one that is put in its place later has the same path and is
-/// not the same folder.
+/// The identity of a folder. Another folder that replaces it later has the same path and a different identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FolderIdentity {
     device: u64,
     number: u64,
-    /// Numbers are given again to new folders, so the time counts too where it is known.
+    /// Creation time. Inode numbers are reused, so the time distinguishes folders where it is known.
     created: Option<SystemTime>,
 }
 
@@ -59,7 +58,7 @@ impl FolderIdentity {
 }
 
 impl Workspace {
-    /// A folder, which must exist.
+    /// The workspace in a folder, which must exist.
     pub fn new(root: &Path) -> io::Result<Self> {
         Ok(Self { root: root.canonicalize()? })
     }

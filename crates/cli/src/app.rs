@@ -4,9 +4,10 @@
 //! Data goes to stdout and messages to stderr. A reader that goes away (`| head`) is not an error.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -240,6 +241,17 @@ impl App {
         lookup(&self.env, name)
     }
 
+    /// A program in PATH, or at its own path.
+    pub(crate) fn find_program(&self, name: &OsStr) -> Option<PathBuf> {
+        let given = Path::new(name);
+        if given.components().count() > 1 {
+            return is_program(given).then(|| given.to_owned());
+        }
+        std::env::split_paths(self.variable("PATH")?)
+            .map(|folder| folder.join(given))
+            .find(|path| is_program(path))
+    }
+
     /// One line from the person at the terminal.
     pub(crate) fn ask(&self, question: &str) -> Option<String> {
         self.tell(question);
@@ -354,6 +366,17 @@ fn unless_reader_left(result: io::Result<()>) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
 }
 
 fn lookup<'a>(env: &'a [(String, String)], name: &str) -> Option<&'a str> {

@@ -34,6 +34,7 @@ pub(crate) use args::ChatArgs;
 
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words};
+use crate::model_client::boxed;
 use setup::{ChatSetup, RunCommand};
 
 /// What was piped in is taken up to here.
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &ChatArgs, app: &App, run_command: RunCommand) -> Result
     let app = Arc::new(app.clone());
     let setup = ChatSetup::open(&app, args, run_command)?;
     let ended = match question {
-        Some(question) => runtime.block_on(one_shot::run(&setup, args, &question)),
+        Some(question) => runtime.block_on(boxed(one_shot::run(&setup, args, &question))),
         None => repl::run(setup, args, &runtime),
     };
     // Whatever still runs in the background is no reason to wait.

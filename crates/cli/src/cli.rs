@@ -22,6 +22,7 @@ use crate::commands::insights::InsightsArgs;
 use crate::commands::inspect::InspectArgs;
 #[cfg(feature = "online")]
 use crate::commands::lcm::LcmArgs;
+use crate::commands::man::ManArgs;
 #[cfg(feature = "online")]
 use crate::commands::mcp::McpArgs;
 #[cfg(feature = "online")]
@@ -31,20 +32,32 @@ use crate::commands::plugins::PluginsArgs;
 #[cfg(feature = "online")]
 use crate::commands::replay::ReplayArgs;
 #[cfg(feature = "online")]
+use crate::commands::report::ReportArgs;
+#[cfg(feature = "online")]
 use crate::commands::run::RunArgs;
+#[cfg(feature = "online")]
+use crate::commands::savings::SavingsArgs;
 #[cfg(feature = "online")]
 use crate::commands::search::SearchArgs;
 #[cfg(feature = "online")]
 use crate::commands::sessions::SessionsArgs;
+#[cfg(feature = "online")]
+use crate::commands::state::StateArgs;
 #[cfg(feature = "online")]
 use crate::commands::status::StatusArgs;
 #[cfg(feature = "online")]
 use crate::commands::token::TokenArgs;
 #[cfg(feature = "online")]
 use crate::commands::usage::UsageArgs;
+#[cfg(feature = "online")]
+use crate::commands::vectors::VectorsArgs;
 use crate::error::{CliError, Exit};
 #[cfg(feature = "online")]
-use crate::serve::{self, ServeArgs};
+use crate::serve::{self, ServeArgs, private::OpenArgs};
+#[cfg(feature = "online")]
+use crate::service::{self, ServiceArgs};
+#[cfg(feature = "online")]
+use crate::setup::{self, SetupArgs};
 use crate::welcome;
 
 const EXIT_CODES: &str = "\
@@ -69,8 +82,8 @@ variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
 ///
 /// Reads a conversation of any agent, measures it, and compacts it: old tool output becomes one line each, the middle
 /// becomes a structured summary, the newest part stays word for word. Records whole conversations and searches them.
-/// `chat` is an agent of its own, `serve` is a gateway between your agent and its model. Only these two and `models` use
-/// the network, and only the server you configured.
+/// `chat` is an agent of its own, `serve` is a gateway between your agent and its model. Only these two, `models`
+/// and a model for search by meaning use the network, and only the servers you configured.
 #[derive(Debug, Parser)]
 #[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -117,11 +130,17 @@ pub(crate) enum Command {
     #[cfg(feature = "online")]
     Sessions(SessionsArgs),
     #[cfg(feature = "online")]
+    State(StateArgs),
+    #[cfg(feature = "online")]
     Search(SearchArgs),
+    #[cfg(feature = "online")]
+    Vectors(VectorsArgs),
     #[cfg(feature = "online")]
     Lcm(LcmArgs),
     #[cfg(feature = "online")]
     Usage(UsageArgs),
+    #[cfg(feature = "online")]
+    Savings(SavingsArgs),
     #[cfg(feature = "online")]
     Insights(InsightsArgs),
     #[cfg(feature = "online")]
@@ -133,7 +152,15 @@ pub(crate) enum Command {
     #[cfg(feature = "online")]
     Serve(ServeArgs),
     #[cfg(feature = "online")]
+    Open(OpenArgs),
+    #[cfg(feature = "online")]
+    Report(ReportArgs),
+    #[cfg(feature = "online")]
     Status(StatusArgs),
+    #[cfg(feature = "online")]
+    Setup(SetupArgs),
+    #[cfg(feature = "online")]
+    Service(ServiceArgs),
     #[cfg(feature = "online")]
     Token(TokenArgs),
     #[cfg(feature = "online")]
@@ -144,6 +171,8 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 #[cfg(feature = "online")]
@@ -175,11 +204,17 @@ pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliErr
         #[cfg(feature = "online")]
         Some(Command::Sessions(arguments)) => commands::sessions::run(&arguments, app),
         #[cfg(feature = "online")]
+        Some(Command::State(arguments)) => commands::state::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Search(arguments)) => commands::search::run(&arguments, app),
+        #[cfg(feature = "online")]
+        Some(Command::Vectors(arguments)) => commands::vectors::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Lcm(arguments)) => commands::lcm::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Usage(arguments)) => commands::usage::run(&arguments, app),
+        #[cfg(feature = "online")]
+        Some(Command::Savings(arguments)) => commands::savings::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Insights(arguments)) => commands::insights::run(&arguments, app),
         #[cfg(feature = "online")]
@@ -191,7 +226,15 @@ pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliErr
         #[cfg(feature = "online")]
         Some(Command::Serve(arguments)) => serve::run(&arguments, app),
         #[cfg(feature = "online")]
+        Some(Command::Open(arguments)) => serve::private::run(&arguments, app),
+        #[cfg(feature = "online")]
+        Some(Command::Report(arguments)) => commands::report::run(&arguments, app),
+        #[cfg(feature = "online")]
         Some(Command::Status(arguments)) => commands::status::run(&arguments, app),
+        #[cfg(feature = "online")]
+        Some(Command::Setup(arguments)) => setup::run(&arguments, Cli::command(), app),
+        #[cfg(feature = "online")]
+        Some(Command::Service(arguments)) => service::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Token(arguments)) => commands::token::run(&arguments, app),
         #[cfg(feature = "online")]
@@ -201,6 +244,7 @@ pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliErr
         #[cfg(feature = "online")]
         Some(Command::Mcp(arguments)) => commands::mcp::run(&arguments, app),
         Some(Command::Config(arguments)) => commands::config::run(arguments, app),
+        Some(Command::Man(arguments)) => commands::man::run(&arguments, Cli::command(), app),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments, Cli::command(), app),
     }
 }

@@ -4,7 +4,12 @@
 //!
 //! In the texts, `{url}` is the address of the gateway.
 
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use crate::app::App;
+use crate::setup::FileFormat;
 
 /// A program that talks to a model.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,8 +20,18 @@ pub(crate) struct ClientProgram {
     aliases: &'static [&'static str],
     /// ... and what people call it.
     pub(crate) title: &'static str,
-    /// How it is started; `None` where it has no command of its own, or none that takes an address for one run.
+    /// How it is started; `None` where it has no command of its own.
     pub(crate) launch: Option<ClientLaunch>,
+    /// Its settings files and what `setup` writes into them, the address of the gateway first.
+    pub(crate) settings: &'static [SettingsFile],
+    /// The wire formats it uses.
+    pub(crate) wires: &'static str,
+    /// By what the gateway tells its sessions apart.
+    pub(crate) sessions: &'static str,
+    /// What it does when the window overflows and no gateway is there.
+    pub(crate) overflow: &'static str,
+    /// The versions it was tried with, past a compaction: the oldest and the newest.
+    pub(crate) tested: Option<(&'static str, &'static str)>,
     /// How it is pointed at a gateway, in one line, ...
     in_short: &'static str,
     /// ... and everything that has to be typed or written.
@@ -34,8 +49,22 @@ pub(crate) struct ClientLaunch {
     pub(crate) variables: &'static [(&'static str, &'static str)],
     /// Arguments in front of those of the person.
     pub(crate) arguments: &'static [&'static str],
+    /// A file that is written for it, if it takes the address only from one.
+    pub(crate) file: Option<LaunchFile>,
+    /// Arguments that are needed if its own settings name an address, because those win over variables.
+    pub(crate) override_arguments: &'static [&'static str],
     /// How the client sends its requests elsewhere when its login is a subscription.
     pub(crate) subscription: Option<Subscription>,
+}
+
+/// A file for one run, in the folder of the gateways; `{file}` in variables and arguments is its path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LaunchFile {
+    /// A file with this name and text.
+    Text { name: &'static str, text: &'static str },
+    /// A copy of the client's first settings file in which every address at these paths is the gateway's. What the client
+    /// writes into the copy is written back when it ends.
+    Copy { addresses: &'static [(&'static [&'static str], &'static str)] },
 }
 
 /// A login whose requests go to another address than those with a key.
@@ -53,9 +82,25 @@ pub(crate) struct Subscription {
     pub(crate) upstream: &'static str,
 }
 
+/// A settings file of a client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SettingsFile {
+    /// The variable that names another folder than the usual one, below the home directory; empty if there is none.
+    pub(crate) folder_variable: &'static str,
+    pub(crate) folder: &'static str,
+    pub(crate) file: &'static str,
+    /// Another name under which it may be there instead.
+    pub(crate) other_file: Option<&'static str>,
+    pub(crate) format: FileFormat,
+    /// Paths in it, and values as JSON; `{program}` is the path of this program, as it stands in a JSON string.
+    pub(crate) values: &'static [(&'static [&'static str], &'static str)],
+}
+
 /// Variables that most SDKs read, for programs that are not in the table.
 pub(crate) const ANY_PROGRAM: &[(&str, &str)] =
     &[("ANTHROPIC_BASE_URL", "{url}"), ("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_API_BASE", "{url}/v1")];
+
+const MCP: &str = r#"{"command": "{program}", "args": ["mcp"]}"#;
 
 /// All of them.
 pub(crate) static CLIENTS: &[ClientProgram] = &[
@@ -68,8 +113,35 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
             install: "npm install -g @anthropic-ai/claude-code",
             variables: &[("ANTHROPIC_BASE_URL", "{url}")],
             arguments: &[],
+            file: None,
+            override_arguments: &["--settings", r#"{"env":{"ANTHROPIC_BASE_URL":"{url}"}}"#],
             subscription: None,
         }),
+        settings: &[
+            SettingsFile {
+                folder_variable: "CLAUDE_CONFIG_DIR",
+                folder: ".claude",
+                file: "settings.json",
+                other_file: None,
+                format: FileFormat::Json,
+                values: &[(&["env", "ANTHROPIC_BASE_URL"], r#""{url}""#)],
+            },
+            SettingsFile {
+                folder_variable: "CLAUDE_CONFIG_DIR",
+                folder: "",
+                file: ".claude.json",
+                other_file: None,
+                format: FileFormat::Json,
+                values: &[(
+                    &["mcpServers", "throughline"],
+                    r#"{"type": "stdio", "command": "{program}", "args": ["mcp"]}"#,
+                )],
+            },
+        ],
+        wires: "anthropic",
+        sessions: "its header `x-claude-code-session-id`, else the conversation itself",
+        overflow: "compacts by itself with a summary by the model; stops if the prompt is too long even so",
+        tested: Some(("2.1.197", "2.1.197")),
         in_short: "ANTHROPIC_BASE_URL={url} claude",
         how_to: "export ANTHROPIC_BASE_URL={url}\nclaude\n",
     },
@@ -82,6 +154,8 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
             install: "npm install -g @openai/codex",
             variables: &[],
             arguments: &["-c", "openai_base_url=\"{url}/v1\""],
+            file: None,
+            override_arguments: &[],
             subscription: Some(Subscription {
                 folder_variable: "CODEX_HOME",
                 folder: ".codex",
@@ -91,6 +165,18 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
                 upstream: "https://chatgpt.com/backend-api/codex",
             }),
         }),
+        settings: &[SettingsFile {
+            folder_variable: "CODEX_HOME",
+            folder: ".codex",
+            file: "config.toml",
+            other_file: None,
+            format: FileFormat::Toml,
+            values: &[(&["openai_base_url"], r#""{url}/v1""#), (&["mcp_servers", "throughline"], MCP)],
+        }],
+        wires: "responses",
+        sessions: "its `prompt_cache_key`, else the conversation itself",
+        overflow: "asks the server to compact, or for a summary; stops if the context is too long even so",
+        tested: Some(("0.166.0", "0.166.0")),
         in_short: "throughline serve --show codex",
         how_to: "# ~/.codex/config.toml\nmodel_provider = \"throughline\"\n\n[model_providers.throughline]\nname = \"Throughline\"\nbase_url = \"{url}/v1\"\nenv_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n",
     },
@@ -107,8 +193,29 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
                 r#"{"provider":{"anthropic":{"options":{"baseURL":"{url}/v1"}},"openai":{"options":{"baseURL":"{url}/v1"}}}}"#,
             )],
             arguments: &[],
+            file: None,
+            override_arguments: &[],
             subscription: None,
         }),
+        settings: &[SettingsFile {
+            folder_variable: "",
+            folder: ".config/opencode",
+            file: "opencode.json",
+            other_file: Some("opencode.jsonc"),
+            format: FileFormat::Json,
+            values: &[
+                (&["provider", "anthropic", "options", "baseURL"], r#""{url}/v1""#),
+                (&["provider", "openai", "options", "baseURL"], r#""{url}/v1""#),
+                (
+                    &["mcp", "throughline"],
+                    r#"{"type": "local", "command": ["{program}", "mcp"], "enabled": true}"#,
+                ),
+            ],
+        }],
+        wires: "anthropic, responses",
+        sessions: "its header `x-session-affinity`, else the conversation itself",
+        overflow: "compacts by itself with a summary by the model",
+        tested: Some(("1.18.33", "1.18.33")),
         in_short: "throughline serve --show opencode",
         how_to: "// opencode.json\n{\n  \"provider\": {\n    \"anthropic\": { \"options\": { \"baseURL\": \"{url}/v1\" } },\n    \"openai\": { \"options\": { \"baseURL\": \"{url}/v1\" } }\n  }\n}\n",
     },
@@ -121,8 +228,25 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
             install: "pip install aider-chat",
             variables: &[("OPENAI_API_BASE", "{url}/v1"), ("ANTHROPIC_API_BASE", "{url}")],
             arguments: &[],
+            file: None,
+            override_arguments: &["--openai-api-base", "{url}/v1"],
             subscription: None,
         }),
+        settings: &[SettingsFile {
+            folder_variable: "",
+            folder: "",
+            file: ".aider.conf.yml",
+            other_file: None,
+            format: FileFormat::Yaml,
+            values: &[
+                (&["openai-api-base"], r#""{url}/v1""#),
+                (&["set-env"], r#"["ANTHROPIC_API_BASE={url}"]"#),
+            ],
+        }],
+        wires: "chat, anthropic",
+        sessions: "the conversation itself",
+        overflow: "summarises its own history; stops with advice if the context is too long even so",
+        tested: Some(("0.86.2", "0.86.2")),
         in_short: "OPENAI_API_BASE={url}/v1 aider --model openai/MODEL",
         how_to: "export OPENAI_API_BASE={url}/v1\naider --model openai/MODEL\n",
     },
@@ -130,8 +254,38 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         name: "hermes",
         aliases: &[],
         title: "Hermes",
-        // Its address is in its settings file alone.
-        launch: None,
+        launch: Some(ClientLaunch {
+            program: "hermes",
+            install: "pip install hermes-agent",
+            // The first wins over its settings file; the others are those of single providers.
+            variables: &[
+                ("CUSTOM_BASE_URL", "{url}/v1"),
+                ("OPENROUTER_BASE_URL", "{url}/v1"),
+                ("OPENAI_BASE_URL", "{url}/v1"),
+                ("ANTHROPIC_BASE_URL", "{url}"),
+            ],
+            arguments: &[],
+            file: None,
+            override_arguments: &[],
+            subscription: None,
+        }),
+        settings: &[SettingsFile {
+            folder_variable: "HERMES_HOME",
+            folder: ".hermes",
+            file: "config.yaml",
+            other_file: None,
+            format: FileFormat::Yaml,
+            values: &[
+                (&["model", "base_url"], r#""{url}/v1""#),
+                (&["model", "provider"], r#""custom""#),
+                (&["compression", "enabled"], "false"),
+                (&["mcp_servers", "throughline"], MCP),
+            ],
+        }],
+        wires: "chat, anthropic",
+        sessions: "the conversation itself",
+        overflow: "compacts by itself with a summary by the model, which `setup` turns off",
+        tested: Some(("0.19.0", "0.19.0")),
         in_short: "throughline serve --show hermes",
         how_to: "# ~/.hermes/config.yaml\nmodel:\n  provider: custom\n  base_url: {url}/v1\n  default: MODEL\n\n# Hermes compacts conversations too, and pays for its summaries. The gateway does it already and\n# keeps the whole record, so turn Hermes' own compaction off:\ncompression:\n  enabled: false\n",
     },
@@ -139,8 +293,33 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         name: "pi",
         aliases: &[],
         title: "pi",
-        // Its address is in its settings file alone.
-        launch: None,
+        launch: Some(ClientLaunch {
+            program: "pi",
+            install: "npm install -g @earendil-works/pi-coding-agent",
+            variables: &[("THROUGHLINE_GATEWAY", "{url}")],
+            arguments: &["--extension", "{file}"],
+            file: Some(LaunchFile::Text {
+                name: "pi-extension.js",
+                text: "// Written by `throughline run pi`: sends the requests of these providers to the gateway of the run.\nexport default function (pi) {\n  const url = process.env.THROUGHLINE_GATEWAY;\n  if (!url) return;\n  pi.registerProvider(\"anthropic\", { baseUrl: url });\n  pi.registerProvider(\"openai\", { baseUrl: `${url}/v1` });\n}\n",
+            }),
+            override_arguments: &[],
+            subscription: None,
+        }),
+        settings: &[SettingsFile {
+            folder_variable: "PI_CODING_AGENT_DIR",
+            folder: ".pi/agent",
+            file: "models.json",
+            other_file: None,
+            format: FileFormat::Json,
+            values: &[
+                (&["providers", "anthropic", "baseUrl"], r#""{url}""#),
+                (&["providers", "openai", "baseUrl"], r#""{url}/v1""#),
+            ],
+        }],
+        wires: "anthropic, responses",
+        sessions: "the conversation itself",
+        overflow: "compacts by itself with a summary by the model",
+        tested: Some(("0.74.2", "0.74.2")),
         in_short: "throughline serve --show pi",
         how_to: "// ~/.pi/agent/models.json\n{\n  \"providers\": {\n    \"anthropic\": { \"baseUrl\": \"{url}\" },\n    \"openai\": { \"baseUrl\": \"{url}/v1\" }\n  }\n}\n",
     },
@@ -151,10 +330,24 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         launch: Some(ClientLaunch {
             program: "qwen",
             install: "npm install -g @qwen-code/qwen-code",
-            variables: &[("OPENAI_BASE_URL", "{url}/v1")],
+            variables: &[("OPENAI_BASE_URL", "{url}/v1"), ("ANTHROPIC_BASE_URL", "{url}")],
             arguments: &[],
+            file: None,
+            override_arguments: &[],
             subscription: None,
         }),
+        settings: &[SettingsFile {
+            folder_variable: "",
+            folder: ".qwen",
+            file: "settings.json",
+            other_file: None,
+            format: FileFormat::Json,
+            values: &[(&["env", "OPENAI_BASE_URL"], r#""{url}/v1""#), (&["mcpServers", "throughline"], MCP)],
+        }],
+        wires: "chat, anthropic",
+        sessions: "the conversation itself",
+        overflow: "compacts by itself with a summary by the model",
+        tested: Some(("0.15.10", "0.15.10")),
         in_short: "OPENAI_BASE_URL={url}/v1 OPENAI_MODEL=MODEL qwen",
         how_to: "export OPENAI_BASE_URL={url}/v1\nexport OPENAI_API_KEY=KEY\nexport OPENAI_MODEL=MODEL\nqwen\n",
     },
@@ -162,16 +355,46 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         name: "cline",
         aliases: &[],
         title: "Cline",
-        // It runs in an editor.
-        launch: None,
+        launch: Some(ClientLaunch {
+            program: "cline",
+            install: "npm install -g cline",
+            variables: &[("CLINE_PROVIDER_SETTINGS_PATH", "{file}")],
+            arguments: &[],
+            file: Some(LaunchFile::Copy {
+                addresses: &[
+                    (&["providers", "openai-compatible", "settings", "baseUrl"], "{url}/v1"),
+                    (&["providers", "openai-native", "settings", "baseUrl"], "{url}/v1"),
+                    (&["providers", "anthropic", "settings", "baseUrl"], "{url}/v1"),
+                ],
+            }),
+            override_arguments: &[],
+            subscription: None,
+        }),
+        settings: &[SettingsFile {
+            folder_variable: "",
+            folder: ".cline/data/settings",
+            file: "providers.json",
+            other_file: None,
+            format: FileFormat::Json,
+            values: &[],
+        }],
+        wires: "chat, anthropic",
+        sessions: "the conversation itself",
+        overflow: "compacts by itself with a summary by the model",
+        tested: Some(("3.0.65", "3.0.65")),
         in_short: "throughline serve --show cline",
-        how_to: "Settings of Cline, API Configuration:\n  API Provider   OpenAI Compatible\n  Base URL       {url}/v1\n  API Key        the key of the provider\n  Model ID       MODEL\nFor models of Anthropic: API Provider Anthropic, \"Use custom base URL\" {url}\n",
+        how_to: "Settings of Cline, API Configuration:\n  API Provider   OpenAI Compatible\n  Base URL       {url}/v1\n  API Key        the key of the provider\n  Model ID       MODEL\nFor models of Anthropic: API Provider Anthropic, \"Use custom base URL\" {url}\nAt the command line: cline auth openai -k KEY -m MODEL -b {url}/v1\n",
     },
     ClientProgram {
         name: "python",
         aliases: &["sdk"],
         title: "Python SDKs",
         launch: None,
+        settings: &[],
+        wires: "chat, responses, anthropic",
+        sessions: "the conversation itself",
+        overflow: "raises the error of the server",
+        tested: None,
         in_short: "base_url=\"{url}/v1\" (openai), \"{url}\" (anthropic)",
         how_to: "import openai, anthropic\n\nopenai.OpenAI(base_url=\"{url}/v1\")\nanthropic.Anthropic(base_url=\"{url}\")\n",
     },
@@ -186,6 +409,11 @@ impl ClientProgram {
         CLIENTS.iter().find(|client| client.name == name || client.aliases.contains(&name))
     }
 
+    /// Other names for it.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = &'static str> {
+        self.aliases.iter().copied()
+    }
+
     /// One line, for a gateway at this address.
     pub(crate) fn in_short(&self, url: &str) -> String {
         at(self.in_short, url)
@@ -194,6 +422,42 @@ impl ClientProgram {
     /// Everything that has to be typed or written.
     pub(crate) fn how_to(&self, url: &str) -> String {
         at(self.how_to, url)
+    }
+}
+
+impl Subscription {
+    /// Whether the client is logged in with a subscription and no key overrides it.
+    pub(crate) fn is_used(&self, app: &App) -> bool {
+        if app.variable(self.key_variable).is_some_and(|key| !key.is_empty()) {
+            return false;
+        }
+        let folder = match app.variable(self.folder_variable).filter(|folder| !folder.is_empty()) {
+            Some(folder) => PathBuf::from(folder),
+            None => match &app.user_home {
+                Some(home) => home.join(self.folder),
+                None => return false,
+            },
+        };
+        let text = std::fs::read_to_string(folder.join(self.file)).unwrap_or_default();
+        let login: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        login.get(self.member).is_some_and(|member| !member.is_null())
+            && login.get(self.key_variable).is_none_or(serde_json::Value::is_null)
+    }
+}
+
+impl SettingsFile {
+    /// Where it is; `None` without a home directory.
+    pub(crate) fn path(&self, app: &App) -> Option<PathBuf> {
+        let folder = match app.variable(self.folder_variable) {
+            Some(folder) if !self.folder_variable.is_empty() => PathBuf::from(folder),
+            _ => app.user_home.as_ref()?.join(self.folder),
+        };
+        let other = self.other_file.map(|name| folder.join(name)).filter(|path| path.exists());
+        let usual = folder.join(self.file);
+        Some(match other {
+            Some(other) if !usual.exists() => other,
+            _ => usual,
+        })
     }
 }
 
@@ -210,10 +474,36 @@ pub(crate) fn list(url: &str) -> String {
     CLIENTS.iter().map(line).collect()
 }
 
+/// All of them, with what is known of each.
+pub(crate) fn described() -> String {
+    let mut out = String::new();
+    for client in CLIENTS {
+        let names: Vec<&str> = std::iter::once(client.name).chain(client.aliases()).collect();
+        out.push_str(&format!("{} ({})\n", client.title, names.join(", ")));
+        if let Some(launch) = &client.launch {
+            out.push_str(&format!("  install       {}\n", launch.install));
+        }
+        let tested = match client.tested {
+            Some((oldest, newest)) if oldest == newest => newest.to_owned(),
+            Some((oldest, newest)) => format!("{oldest} to {newest}"),
+            None => "-".to_owned(),
+        };
+        out.push_str(&format!(
+            "  tried with    {tested}\n  wire formats  {}\n  sessions      {}\n  on overflow   {}\n",
+            client.wires, client.sessions, client.overflow
+        ));
+        for file in client.settings.iter().filter(|file| !file.values.is_empty()) {
+            let folder = if file.folder.is_empty() { "~".to_owned() } else { format!("~/{}", file.folder) };
+            out.push_str(&format!("  setup writes  {folder}/{}\n", file.file));
+        }
+    }
+    out
+}
+
 /// The names of those that `run` can start, separated by commas.
 pub(crate) fn launchable() -> String {
-    let names = CLIENTS.iter().filter(|client| client.launch.is_some());
-    names.map(|client| client.aliases.first().unwrap_or(&client.name)).copied().collect::<Vec<_>>().join(", ")
+    let names = CLIENTS.iter().filter_map(|client| client.launch.as_ref()).map(|launch| launch.program);
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Parses the name of a client, or the word for all of them.
@@ -243,7 +533,12 @@ mod tests {
             let Some(launch) = &client.launch else { continue };
             let values =
                 launch.variables.iter().map(|(_, value)| *value).chain(launch.arguments.iter().copied());
-            assert!(values.into_iter().any(|value| at(value, url).contains(url)), "{}", client.name);
+            let copied: &[_] = match launch.file {
+                Some(LaunchFile::Copy { addresses }) => addresses,
+                _ => &[],
+            };
+            let mut values = values.chain(copied.iter().map(|(_, value)| *value));
+            assert!(values.any(|value| at(value, url).contains(url)), "{}", client.name);
         }
         assert_eq!(ClientProgram::named("claude").map(|client| client.name), Some("claude-code"));
         assert_eq!(ClientProgram::named("emacs"), None);

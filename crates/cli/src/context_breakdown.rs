@@ -45,7 +45,7 @@ pub(crate) enum ContentKind {
     ToolCalls,
     /// What tools answered.
     ToolResults,
-    /// Pictures.
+    /// Images, whoever sent them.
     Images,
     /// What is carried without being understood.
     Opaque,

@@ -10,11 +10,11 @@ use std::time::Duration;
 use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::{EngineFallback, LcmSettings, Settings};
 use throughline_engine::{
-    BUILT_IN_ENGINE, Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host,
-    ModelSummaries, OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth,
-    SummariserSource, SummarySetup, learnt_window,
+    Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host, ModelSummaries,
+    OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth, SummariserSource,
+    SummarySetup, learnt_window,
 };
-use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallToolset};
+use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallToolset};
 use throughline_models::{ClientOwners, RouteSearch, SummarySettings};
 use throughline_plugin::{EngineBounds, EngineHealth, FallbackEngine, ProcessEngine, UnavailableEngine};
 use throughline_provider::Client;
@@ -158,9 +158,10 @@ impl Engines {
             Ok(_) | Err(RegistryError::Broken { .. }) => {}
             Err(error @ RegistryError::Unknown { .. }) if engines.fallback != EngineFallback::Nobody => {
                 problems.push(format!(
-                    "{error}; `{BUILT_IN_ENGINE}` is used instead, as `context.fallback` says"
+                    "{error}; `{}` is used instead, as `context.fallback` says",
+                    Compressor::NAME
                 ));
-                engines.name = BUILT_IN_ENGINE.to_owned();
+                engines.name = Compressor::NAME.to_owned();
             }
             Err(error) => return Err(CliError::new(Exit::BadConfig, error.to_string()).hint(ASK_PLUGINS)),
         }
@@ -202,7 +203,7 @@ impl Engines {
     fn try_make(&self, owner: &Owner) -> Result<Arc<dyn ContextEngine>, RegistryError> {
         let (own, lossless, owner) = (self.clone(), self.clone(), owner.clone());
         Registry::new(Arc::new(move || own.built_in()))
-            .with_built_in(LCM_ENGINE, Arc::new(move || lossless.lossless(&owner)))
+            .with_built_in(LcmEngine::NAME, Arc::new(move || lossless.lossless(&owner)))
             .select(&self.name, &self.directories, &|directory| self.installed(directory))
     }
 

@@ -5,6 +5,7 @@
 //! nothing has to be counted and nothing is left behind.
 
 use std::fs::File;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ use crate::host::process::{is_alive, this_process};
 
 /// How often a gateway looks whether a run still uses it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long a connection to it may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
 /// A gateway that runs, as its file says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +49,14 @@ impl RunningGateway {
             process_start: self.process_start,
             what: String::new(),
         })
+    }
+}
+
+impl RunningGateway {
+    /// Whether it takes connections.
+    pub(crate) fn answers(&self) -> bool {
+        let host = self.url.split_once("://").map_or(self.url.as_str(), |(_, host)| host);
+        host.parse().is_ok_and(|address| TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok())
     }
 }
 

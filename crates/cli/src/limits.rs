@@ -11,8 +11,7 @@ use throughline_models::{
 };
 use throughline_provider::EndpointKind;
 use throughline_tokens::{
-    CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, SMALLEST_TAIL_MESSAGES, TokenModel,
-    UsageReading, WrittenFor,
+    CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, TokenModel, UsageReading, WrittenFor,
 };
 use throughline_transcript::{Source, Transcript};
 
@@ -201,10 +200,10 @@ impl TranscriptLimits {
         if let Some(target) = target_tokens {
             rows.push(row("target_tokens", target, None));
         }
-        if self.limits.protect_last_n < SMALLEST_TAIL_MESSAGES {
+        if self.limits.protect_last_n < Limits::SMALLEST_TAIL_MESSAGES {
             let least = LimitInForce {
                 configured: self.limits.protect_last_n as u64,
-                effective: SMALLEST_TAIL_MESSAGES as u64,
+                effective: Limits::SMALLEST_TAIL_MESSAGES as u64,
                 reason: Some(
                     "compression.protect_last_n: the newest messages are never fewer than this".to_owned(),
                 ),

@@ -62,7 +62,7 @@ fn the_model_of_the_command_line_outranks_that_of_the_transcript() {
 fn an_unknown_model_gets_the_default_window_and_says_so() {
     let found = situation(&[], &WindowArgs { model: Some("frobnicator-9".to_owned()), ..args() }, PLAIN);
     assert_eq!(found.window.value, 200_000);
-    assert_eq!(found.window.origin, "default, nobody knows this model");
+    assert_eq!(found.window.origin, "default, this model is unknown");
 }
 
 #[test]

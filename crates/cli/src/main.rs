@@ -22,6 +22,8 @@ mod clients;
 mod commands;
 mod context_breakdown;
 #[cfg(feature = "online")]
+mod diagnostics;
+#[cfg(feature = "online")]
 mod engines;
 mod error;
 mod files;
@@ -32,12 +34,12 @@ mod home;
 mod host;
 mod input;
 mod limits;
+#[cfg(feature = "online")]
+mod meaning;
 mod model_catalogue;
 #[cfg(feature = "online")]
 mod model_client;
 mod offered_session;
-#[cfg(feature = "online")]
-mod recall_tools;
 #[cfg(feature = "online")]
 mod record;
 #[cfg(not(feature = "online"))]
@@ -45,7 +47,11 @@ mod record;
 mod record;
 #[cfg(feature = "online")]
 mod serve;
+#[cfg(feature = "online")]
+mod service;
 mod settings;
+#[cfg(feature = "online")]
+mod setup;
 mod token_counter;
 mod ui;
 mod welcome;
@@ -81,6 +87,11 @@ fn run(arguments: Cli) -> Exit {
             return failure.exit();
         }
     };
+    #[cfg(feature = "online")]
+    if let Err(failure) = diagnostics::start(&app) {
+        report_failure(&failure, Some(&app));
+        return failure.exit();
+    }
     match dispatch(&app, command) {
         Ok(()) => Exit::Ok,
         Err(failure) => {

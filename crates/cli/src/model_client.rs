@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::num::NonZeroU32;
+use std::pin::Pin;
 
 use throughline_provider::{
     Client, ClientOptions, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel, ProviderError,
@@ -49,13 +50,18 @@ pub(crate) fn configured_slots(slots: Option<usize>) -> Option<NonZeroU32> {
     slots.and_then(|slots| NonZeroU32::new(u32::try_from(slots).ok()?))
 }
 
+/// A future for `block_on`, which is compiled once for every kind of runtime and every type of future it is given.
+pub(crate) fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Output = T> + 'a>> {
+    Box::pin(future)
+}
+
 /// Runs something that waits for the network.
 pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         CliError::new(Exit::Internal, "cannot start the async runtime").because(io_words(&error))
     })?;
-    Ok(runtime.block_on(future))
+    Ok(runtime.block_on(boxed(future)))
 }
 
 /// Settings that make no endpoint.

@@ -16,6 +16,11 @@ fn no_record() -> CliError {
         .hint("pass a file instead, or build it with its default features")
 }
 
+/// What a record refuses that is never opened.
+pub(crate) fn refused(_error: StoreError) -> CliError {
+    no_record()
+}
+
 /// A record that is never opened.
 pub(crate) struct OpenRecord<'a> {
     pub(crate) store: MemoryStore,

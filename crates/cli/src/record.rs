@@ -10,7 +10,7 @@ use throughline_store::{
     LockRequest, Migration, Owner, Session, SessionId, SqliteStore, Store, StoreError, StoreProgress,
     ViewMessage,
 };
-use throughline_transcript::{Message, Role, human_words};
+use throughline_transcript::{Message, Role};
 
 use crate::app::App;
 use crate::args::time::Now;
@@ -204,7 +204,7 @@ impl<'a> OpenRecord<'a> {
         let said = messages
             .iter()
             .filter(|message| message.is_human())
-            .find_map(|message| glimpsed(human_words(message)?));
+            .find_map(|message| glimpsed(message.human_words()?));
         Ok(said.or_else(|| messages.iter().find_map(command_words).and_then(glimpsed)))
     }
 
@@ -306,6 +306,9 @@ pub(crate) fn refused(error: StoreError) -> CliError {
             .hint("nothing was changed; move the file away, or set THROUGHLINE_HOME to another folder"),
         StoreError::FutureSchema { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("nothing was changed; use the newer version of Throughline"),
+        StoreError::Embedding(problem) => CliError::new(Exit::Unanswered, "the embedding model failed")
+            .because(problem)
+            .hint("what was made so far is kept; try again"),
         StoreError::Damaged { .. } => CliError::new(Exit::RecordUnusable, words).hint(
             "`throughline doctor` says what is wrong; `throughline doctor --fix` repairs what can be repaired, after a backup",
         ),

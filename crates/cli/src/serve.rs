@@ -4,7 +4,9 @@ mod access;
 mod configuration;
 mod key;
 mod log;
+mod operator_tools;
 mod peers;
+pub(crate) mod private;
 mod recall;
 mod shared_home;
 mod signals;
@@ -18,6 +20,7 @@ use throughline_config::Loaded;
 use throughline_gateway::{AccessPolicy, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams};
 use throughline_store::Owner;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -26,9 +29,12 @@ use crate::error::{CliError, Exit, io_words, path_words};
 use crate::gateways;
 use crate::home;
 use crate::host::LocalHost;
+use crate::meaning::make_vectors;
+use crate::model_client::boxed;
 use crate::record::open_store;
 use crate::serve::configuration::{ConfigSource, Configuration};
 use crate::serve::log::ServeLog;
+use crate::serve::operator_tools::HomeTools;
 
 /// Threads that wait for the record: it is written by one at a time, and each thread more takes memory of its own.
 const RECORD_THREADS: usize = 16;
@@ -85,7 +91,7 @@ pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
     let runtime = runtime.map_err(|error| {
         CliError::new(Exit::Internal, "cannot start the async runtime").because(io_words(&error))
     })?;
-    runtime.block_on(listen(args, app, loaded, (address, access)))
+    runtime.block_on(boxed(listen(args, app, loaded, (address, access))))
 }
 
 /// The address to listen on.
@@ -118,11 +124,14 @@ async fn listen(
     let (bound, form) = (loaded.settings.gateway.bind.clone(), loaded.settings.gateway.log);
     let any_user = loaded.settings.gateway.any_user;
     let log = Arc::new(ServeLog::new(&app, form));
+    let store = Arc::new(open_store(&app)?);
+    let problems = Arc::clone(&log);
+    make_vectors(&app, &loaded.settings, &store, move |problem| problems.warn(problem));
     let source = ConfigSource {
         args: args.clone(),
         app: Arc::clone(&app),
         log: Arc::clone(&log),
-        store: Arc::new(open_store(&app)?),
+        store,
         host: Arc::new(LocalHost::new(&app, "gateway")),
         health: Arc::default(),
     };
@@ -149,6 +158,8 @@ async fn listen(
     gateway.set_access(access);
     gateway.set_tls(tls);
     gateway.send_traces_to(collector).await;
+    let changed = Arc::<Notify>::default();
+    gateway.set_operator_tools(Arc::new(HomeTools { app: Arc::clone(&app), changed: Arc::clone(&changed) }));
     tokio::spawn(access::follow(Arc::clone(&app), Arc::clone(&log), gateway.clone(), demands_tokens));
     let stop = CancellationToken::new();
     let registration =
@@ -161,7 +172,7 @@ async fn listen(
         }
         None => Some(registration),
     };
-    tokio::spawn(signals::follow(source, gateway.clone(), bound, stop.clone()));
+    tokio::spawn(signals::follow(source, gateway.clone(), bound, changed, stop.clone()));
     gateway.serve(listener, stop).await;
     log.note(&log.summary());
     log.note("stopped; everything that was answered is recorded");
@@ -198,6 +209,7 @@ fn greeting(app: &App, base_url: &str, upstreams: &Upstreams, summaries: &str, a
     out.push_str(&format!("\nRecord: {}\n", path_words(&app.record_path())));
     out.push_str(&format!("Summaries: {summaries}\n"));
     out.push_str(&format!("Access: {access}\n"));
+    out.push_str(&format!("Page: {base_url}/ui/\n"));
     out.push_str("\nPoint your agent at it:\n");
     out.push_str(&clients::list(base_url));
     out.push_str("\nCtrl-C finishes open requests, then stops.\n");

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use throughline_config::{ConfigErrors, Loaded, Loader, MAX_FILE_BYTES, Warning};
+use throughline_config::{ConfigErrors, Loaded, Loader, Warning};
 
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
@@ -54,7 +54,7 @@ pub(crate) fn read_config(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
 /// One byte more than settings may have is enough to refuse them.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    File::open(path)?.take(Loader::MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

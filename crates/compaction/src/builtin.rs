@@ -5,6 +5,7 @@ mod carry;
 mod decisions;
 mod draft;
 mod files;
+mod names;
 mod present;
 mod story;
 mod topic;
@@ -13,6 +14,7 @@ mod write;
 
 use crate::document::SummaryDocument;
 use crate::preface::Maker;
+use crate::state::{State, TodoItem, TodoStatus};
 use crate::summarise::{Summariser, SummaryFuture, SummaryRequest};
 
 /// Summarises by rules.
@@ -22,6 +24,22 @@ pub struct RuleSummariser;
 /// The notes of a request by rules.
 pub(crate) fn notes_by_rules(request: &SummaryRequest<'_>) -> SummaryDocument {
     write::write(request)
+}
+
+/// All decisions of a conversation with their messages, however many.
+pub(crate) fn decisions_of(state: &State) -> Vec<(u32, String)> {
+    let topic = topic::Topic::new(None);
+    let scope = story::Scope { state, from: 0, to: u32::MAX, topic: &topic, focus_percent: 0 };
+    let price = draft::Price::of(std::iter::empty(), &|_| 0);
+    let lines = decisions::decisions(&scope, u64::MAX, price, &mut draft::Said::default());
+    lines.into_iter().map(|line| (line.message, line.text)).collect()
+}
+
+/// Items of lists that are not done, those in progress first.
+pub(crate) fn unfinished_items(state: &State) -> Vec<&TodoItem> {
+    let mut items = present::todo_items(state, TodoStatus::InProgress);
+    items.extend(present::todo_items(state, TodoStatus::Open));
+    items
 }
 
 impl Summariser for RuleSummariser {

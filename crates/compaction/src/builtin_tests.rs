@@ -341,7 +341,7 @@ fn old_turns_are_thinned_and_none_is_cut_off() {
             "More about it is told here.\n".repeat(12)
         ));
     }
-    let summary = talk.user("And now?").summary_within(1, 2_600, None, None);
+    let summary = talk.user("And now?").summary_within(1, 3_200, None, None);
     let told = texts(&summary, Section::CompletedActions).join("\n");
     for n in 0..40 {
         assert!(

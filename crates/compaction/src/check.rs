@@ -72,7 +72,7 @@ pub struct FactReport {
 }
 
 /// What stands in place of a string that no message contains.
-pub const NOT_IN_RECORD: &str = "[not in the record]";
+const NOT_IN_RECORD: &str = "[not in the record]";
 /// How a mask begins; see `throughline_redact`.
 const MASK_OPENING: &str = "[redacted:";
 /// A rule at least this strong is a fact that no summary should miss.

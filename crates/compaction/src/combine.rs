@@ -8,6 +8,8 @@
 use rustc_hash::FxHashSet;
 
 use crate::act::one_line;
+use crate::anchors::{AnchorKind, scan_anchors};
+use crate::builtin::unfinished_items;
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
 use crate::state::{Fate, RunOutcome, State, TodoStatus};
@@ -21,6 +23,16 @@ const COVERED_PERCENT: usize = 70;
 const QUOTE_CHARS: usize = 12;
 /// A command is recognised by so many characters.
 const COMMAND_CHARS: usize = 36;
+/// A shorter one where it has two words and nothing behind them.
+const SHORT_COMMAND_CHARS: usize = 8;
+/// Open items that are added at most, and where each is cut.
+const MAX_ITEMS: usize = 24;
+const ITEM_CHARS: usize = 130;
+/// Files that are named for the next steps.
+const MAX_FILES: usize = 5;
+/// The sections that tell of the present.
+const NOW: [Section; 4] =
+    [Section::ActiveTask, Section::InProgress, Section::PendingAsks, Section::RemainingWork];
 /// Contradictions that are spelt out in the report.
 const MAX_NAMED: usize = 3;
 
@@ -52,6 +64,8 @@ pub(crate) fn combine(
             notes.add_uncovered(section, rules);
         }
     }
+    notes.add_open_items(state);
+    notes.name_next_files();
     for entry in rules.entries(Section::ActiveState) {
         notes.document.add(Section::ActiveState, entry.text.clone());
     }
@@ -117,6 +131,48 @@ impl Combiner {
             if !here.iter().any(|known| known.contains(&wanted)) {
                 self.document.add(section, entry.text.clone());
             }
+        }
+    }
+
+    /// Items of lists that are not done and that neither the model nor the rules had room for: all of them are short.
+    fn add_open_items(&mut self, state: &State) {
+        let now: String = NOW
+            .into_iter()
+            .flat_map(|section| self.document.entries(section))
+            .map(|entry| letters(&entry.text))
+            .collect::<Vec<_>>()
+            .join("\n");
+        for item in unfinished_items(state).into_iter().take(MAX_ITEMS) {
+            let text = one_line(&item.text, ITEM_CHARS);
+            let start: String = letters(&text).chars().take(COMMAND_CHARS).collect();
+            if !start.is_empty() && !now.contains(&start) {
+                self.document.add(Section::RemainingWork, text);
+            }
+        }
+    }
+
+    /// Names under In Progress the files that the model lists as relevant for the next steps, where nothing there names them
+    /// yet: whoever takes over looks there first.
+    fn name_next_files(&mut self) {
+        let now: String = NOW
+            .into_iter()
+            .flat_map(|section| self.document.entries(section))
+            .map(|entry| entry.text.as_str())
+            .collect::<Vec<_>>()
+            .join("\n");
+        let mut files: Vec<String> = Vec::new();
+        for entry in self.document.entries(Section::RelevantFiles) {
+            scan_anchors(&entry.text, |anchor, kind| {
+                let name = anchor.rsplit('/').next().unwrap_or(anchor);
+                let is_new = !now.contains(name) && !files.iter().any(|known| known == name);
+                if kind == AnchorKind::Path && name.contains('.') && is_new && files.len() < MAX_FILES {
+                    files.push(name.to_owned());
+                }
+            });
+        }
+        if !files.is_empty() {
+            let line = format!("Files for the next steps, beside those above: {}", files.join(", "));
+            self.document.add(Section::InProgress, line);
         }
     }
 
@@ -244,7 +300,10 @@ impl Combiner {
         for run in state.newest_runs().into_iter().filter(|run| run.outcome != RunOutcome::Unknown) {
             let name: String = run.command.chars().take(COMMAND_CHARS).collect();
             let told = |entry: &Entry| entry.text.starts_with('`') && entry.text.contains(&name);
-            if name.chars().count() >= QUOTE_CHARS
+            // A short command is recognised where it stands by itself: `git status`.
+            let is_long = name.chars().count() >= QUOTE_CHARS;
+            let is_phrase = name.contains(' ') && name.chars().count() >= SHORT_COMMAND_CHARS;
+            if (is_long || is_phrase && run.command == name)
                 && text.contains(&name)
                 && !self.document.entries(Section::ActiveState).iter().any(told)
             {
@@ -318,7 +377,8 @@ impl Combiner {
                 let text = format!("The person: {head}");
                 out.push(NewLine { place: LinePlace::Story { after: last, person: true }, text });
             }
-            for line in lines {
+            // A line that only leads to the next says nothing without it.
+            for line in lines.filter(|line| !line.trim_end().ends_with(':')) {
                 let text = line.trim_start().strip_prefix("- ").unwrap_or(line).to_owned();
                 let person = text.starts_with("The person: ");
                 out.push(NewLine { place: LinePlace::Story { after: last, person }, text });

@@ -120,3 +120,61 @@ fn what_the_model_left_out_is_added_beside_its_request_within_the_budget() {
     let nothing = combine(model.clone(), &rules, &said, 0, &count).document;
     assert_eq!(nothing.entries(Section::CompletedActions), model.entries(Section::CompletedActions));
 }
+
+#[test]
+fn open_items_and_files_that_come_next_are_named_under_the_present() {
+    let mut said = state(&[(Role::User, "Fix the parser.")]);
+    for (text, status) in [
+        ("Write a test for nested lists", TodoStatus::Open),
+        ("Update the documentation", TodoStatus::Done),
+        ("Measure the parser again", TodoStatus::InProgress),
+    ] {
+        said.todos.push(crate::state::TodoItem {
+            text: text.to_owned(),
+            status,
+            source: crate::state::TodoSource::List,
+            message: 0,
+            number: None,
+            changed_by: None,
+            marks: Vec::new(),
+        });
+    }
+    let model = document(&[
+        (Section::InProgress, "Split `src/parse.rs` in two."),
+        (Section::RemainingWork, "Measure the parser again, with the large file."),
+        (Section::RelevantFiles, "`src/parse.rs`: the loop; `tests/nested.rs`: the failing case"),
+    ]);
+    let combined = combine(model, &SummaryDocument::default(), &said, 1_000, &count).document;
+    let remaining: Vec<&str> =
+        combined.entries(Section::RemainingWork).iter().map(|entry| entry.text.as_str()).collect();
+    assert_eq!(
+        remaining,
+        ["Measure the parser again, with the large file.", "Write a test for nested lists"]
+    );
+    let progress = &combined.entries(Section::InProgress)[1].text;
+    assert_eq!(progress, "Files for the next steps, beside those above: nested.rs");
+}
+
+#[test]
+fn outcomes_of_short_commands_are_added_where_the_model_names_them() {
+    let mut said = state(&[(Role::User, "Fix the parser.")]);
+    for (at, command, outcome) in [
+        (1, "git status", RunOutcome::Ok),
+        (3, "cargo test", RunOutcome::Failed),
+        (5, "make", RunOutcome::Ok),
+    ] {
+        said.runs.push(crate::state::Run {
+            message: at,
+            result: at + 1,
+            command: command.to_owned(),
+            outcome,
+            looks: false,
+            lines: Vec::new(),
+        });
+    }
+    let model = document(&[(Section::Goal, "Make `git status` and `cargo test` work again.")]);
+    let combined = combine(model, &SummaryDocument::default(), &said, 1_000, &count).document;
+    let lines: Vec<&str> =
+        combined.entries(Section::ActiveState).iter().map(|entry| entry.text.as_str()).collect();
+    assert_eq!(lines, ["`git status` -> ok", "`cargo test` -> failed"]);
+}

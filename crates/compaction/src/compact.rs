@@ -15,13 +15,14 @@ use crate::combine::{MODEL_TOKENS, combine, contradiction_warning};
 use crate::document::SummaryDocument;
 use crate::earlier::{EarlierSummary, find_earlier, nothing_said_since};
 use crate::ledger::{CountMessage, Ledger};
-use crate::merge::trim_to_budget;
+use crate::notes_report::NotesReport;
 use crate::outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
-use crate::pay::{PayCheck, PayFigures, growth_per_call};
+use crate::pay::{PayCheck, PayFigures, calls_so_far, growth_per_call};
 use crate::plan::{CutBudget, NoPlan, Plan, PlanInput, first_prompt, plan};
-use crate::preface::{Maker, SummaryFrame, summary_text};
+use crate::preface::{Maker, SummaryFrame};
 use crate::rendition::{CUT_MARK, PruneRules, Rendition, RenditionKind, prune, shortened_prompt};
 use crate::report::{BeforeAfter, PlanReport, Report};
+use crate::state::{Correction, correct_notes};
 use crate::summarise::{CountTokens, Manner, SummariseError, Summariser, SummaryRequest, summarise_all};
 use crate::view::ViewItem;
 
@@ -148,6 +149,8 @@ pub struct Options<'a> {
     pub prune: PruneRules,
     /// Masks secrets in the summary.
     pub redactor: Option<&'a Redactor>,
+    /// Entries that the person took out of the state: the notes do not tell of them.
+    pub corrections: &'a [Correction],
     /// How the model can recall originals, if it can.
     pub recall: Option<&'a str>,
     /// Whether it has to pay for itself.
@@ -261,7 +264,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         found.map_err(|reason: NoPlan| reason.into())
     };
     let frame = SummaryFrame { messages: 1, kept: 1, maker: Maker::Rules, recall: options.recall };
-    let around_tokens = (options.count_tokens)(&summary_text("", &frame));
+    let around_tokens = (options.count_tokens)(&frame.message_text(""));
     let shown = match &found {
         Ok(plan) => PlanReport::new(plan, conversation.sizes),
         Err(_) => PlanReport::unchanged(conversation.messages.len(), conversation.sizes),
@@ -286,7 +289,8 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
     let mut pay = None;
     let found = match (found, options.pay.rule()) {
         (Ok(plan), Some(rule)) => {
-            let figures = pay_figures(conversation, &plan, &report, around_tokens, budgets.head_tokens);
+            let told = earlier_summary.as_ref().map_or(0, |earlier| earlier.messages);
+            let figures = pay_figures(conversation, &plan, &report, around_tokens, budgets.head_tokens, told);
             let sum = figures.payback(&rule);
             pay = Some(figures);
             report.payback = Some(sum);
@@ -302,13 +306,15 @@ fn scaled(amount: u64, multiply: u64, divide: u64) -> u64 {
     u64::try_from(product).unwrap_or(u64::MAX)
 }
 
-/// The sizes a decision about money needs: what stays cached in front, and what is written behind it.
+/// The sizes a decision about money needs: what stays cached in front, and what is written behind it. Earlier notes stand
+/// for `told` messages.
 fn pay_figures(
     conversation: &Conversation<'_>,
     plan: &Plan,
     report: &Report,
     around_tokens: u64,
     head_tokens: u64,
+    told: usize,
 ) -> PayFigures {
     let pruned = pruned_head_sizes(conversation, plan.head.len(), head_tokens);
     let head: u64 = pruned.iter().sum();
@@ -320,6 +326,7 @@ fn pay_figures(
         rewritten_tokens: around_tokens + summary + pinned + report.plan.tail.tokens,
         summary_tokens: summary,
         growth_tokens: growth_per_call(conversation.groups, conversation.sizes, &plan.earlier),
+        calls_so_far: calls_so_far(conversation.groups, conversation.messages.len(), &plan.earlier, told),
     }
 }
 
@@ -382,6 +389,17 @@ pub async fn compact(
             &gathered
         }
     };
+    let corrected;
+    let ledger = if options.corrections.is_empty() {
+        ledger
+    } else {
+        corrected = ledger.corrected(options.corrections);
+        &corrected
+    };
+    let mut earlier = preview.earlier;
+    if let Some(earlier) = &mut earlier {
+        correct_notes(&mut earlier.document, options.corrections);
+    }
     report.timings_us.facts = (options.clock_us)().saturating_sub(mark);
 
     let mark = (options.clock_us)();
@@ -411,7 +429,7 @@ pub async fn compact(
         ledger,
         plan: &told,
         span: plan.middle.clone(),
-        earlier: preview.earlier.as_ref().map(|earlier| &earlier.document),
+        earlier: earlier.as_ref().map(|earlier| &earlier.document),
         focus: options.focus,
         manner: Manner::default(),
         shown_text: &shown_text,
@@ -450,9 +468,14 @@ pub async fn compact(
         document = combined.document;
         used = (options.count_tokens)(&document.to_markdown());
     }
+    if !options.corrections.is_empty() {
+        // Words of a model, and of notes that were prepared before the correction.
+        correct_notes(&mut document, options.corrections);
+        used = (options.count_tokens)(&document.to_markdown());
+    }
     if used > budget_tokens {
         // Facts that the check attaches need their share.
-        trim_to_budget(&mut document, budget_tokens * SUMMARISER_SHARE_PERCENT / 100, options.count_tokens);
+        document.trim_to_budget(budget_tokens * SUMMARISER_SHARE_PERCENT / 100, options.count_tokens);
         report.warnings.push(format!(
             "the summary had {} tokens where {} were allowed; its oldest details were dropped",
             (options.shown_tokens)(used),
@@ -472,14 +495,20 @@ pub async fn compact(
     if masked > 0 && summariser.maker() == Maker::Model {
         report.warnings.push(format!("secrets that stood in the model's summary and were masked: {masked}"));
     }
+    let is_in_view = |index: usize| {
+        let is_pinned = plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(&index));
+        // Earlier notes are no message of the view any more.
+        (is_pinned || !plan.middle.contains(&index)) && !plan.earlier.contains(index)
+    };
+    report.notes = Some(NotesReport::of(&document, ledger, &is_in_view, options.count_tokens));
     report.timings_us.check = (options.clock_us)().saturating_sub(mark);
 
     let mark = (options.clock_us)();
-    let stands_for = plan.summarised().count() + preview.earlier.as_ref().map_or(0, |e| e.messages);
+    let stands_for = plan.summarised().count() + earlier.as_ref().map_or(0, |e| e.messages);
     let markdown = document.to_markdown();
     let text = |kept: usize| {
         let maker = summariser.maker();
-        summary_text(&markdown, &SummaryFrame { messages: stands_for, kept, maker, recall: options.recall })
+        SummaryFrame { messages: stands_for, kept, maker, recall: options.recall }.message_text(&markdown)
     };
     let (items, repairs) = assemble(
         conversation.wire_format,
@@ -523,8 +552,8 @@ pub async fn compact(
         report.warnings.push(text);
     }
     let (quality, reason) = match summariser.maker() {
-        Maker::Rules => (Quality::Rules, "folded with the built-in rules; no model was used"),
-        Maker::Model => (Quality::Model, "folded with a model's summary, checked against the record"),
+        Maker::Rules => (Quality::Rules, "compacted by the built-in rules; no model was used"),
+        Maker::Model => (Quality::Model, "compacted with a model's summary, checked against the record"),
     };
     let outcome = Outcome::Completed(Completion { quality, reason: reason.to_owned() });
     Attempt { outcome, report, items, summary: Some(document), answer, plan: Some(plan) }

@@ -50,6 +50,7 @@ fn with_attempt<T>(
         budgets: &budgets,
         prune: PruneRules::default(),
         redactor: None,
+        corrections: &[],
         recall: None,
         pay: PayCheck::Skip,
         cut_at: None,

@@ -3,7 +3,6 @@
 use throughline_transcript::Message;
 
 use crate::document::SummaryDocument;
-use crate::merge::merge_parts;
 use crate::plan::Earlier;
 use crate::preface::{find_summary, is_acknowledgement, is_bridge};
 use crate::sections::Section;
@@ -52,7 +51,7 @@ pub(crate) fn find_earlier(
     if documents.is_empty() {
         return (earlier, None);
     }
-    let merged = merge_parts(documents, u64::MAX, &|_| 0);
+    let merged = SummaryDocument::merge(documents, u64::MAX, &|_| 0);
     (earlier, Some(EarlierSummary { document: merged, messages: stands_for, kept }))
 }
 

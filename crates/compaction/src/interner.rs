@@ -64,9 +64,14 @@ impl<V> Interner<V> {
 
     /// The value of a text.
     pub(crate) fn get(&self, text: &str) -> Option<&V> {
+        self.get_with_text(text).map(|(_, value)| value)
+    }
+
+    /// A text as it lies here, with its value.
+    pub(crate) fn get_with_text(&self, text: &str) -> Option<(&str, &V)> {
         let hash = FxBuildHasher.hash_one(text);
         let at = self.table.find(hash, |&at| matches(&self.texts, &self.entries, at, hash, text))?;
-        self.entries.get(*at as usize).map(|slot| &slot.value)
+        self.entries.get(*at as usize).map(|slot| (text_of(&self.texts, slot), &slot.value))
     }
 
     /// All texts in order of first sight.

@@ -13,7 +13,7 @@ use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_in
 use crate::act::{Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::interner::{Interner, Seen};
-use crate::state::{State, begins_notes};
+use crate::state::{Correction, State, StateEntry, begins_notes};
 
 /// Who an anchor was seen with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -77,6 +77,8 @@ pub struct Ledger {
     messages: u32,
     redactor: Option<Redactor>,
     secrets: Vec<String>,
+    /// Messages something was masked in, in order: the others need not be searched again.
+    masked_in: Vec<u32>,
     state: State,
 }
 
@@ -185,9 +187,27 @@ impl Ledger {
         &self.state
     }
 
+    /// Everything the state knows, one entry each. `number` gives the number of a message from its place in the list.
+    #[must_use]
+    pub fn state_entries(&self, number: &dyn Fn(u32) -> u64) -> Vec<StateEntry> {
+        self.state.entries(number)
+    }
+
+    /// The ledger with a state that honours corrections of the person.
+    pub(crate) fn corrected(&self, corrections: &[Correction]) -> Self {
+        let mut corrected = self.clone();
+        corrected.state.correct(corrections);
+        corrected
+    }
+
     /// A text with its secrets masked.
     pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.redact(text))
+    }
+
+    /// The same for the text of one part of a message that has been read: searched only where something was found then.
+    pub(crate) fn mask_part<'t>(&self, message: u32, text: &'t str) -> Cow<'t, str> {
+        if self.masked_in.binary_search(&message).is_ok() { self.mask(text) } else { Cow::Borrowed(text) }
     }
 
     fn append_with(&mut self, message: &Message, buffers: &mut Buffers) {
@@ -267,6 +287,10 @@ impl Ledger {
         let Some(redactor) = &self.redactor else { return text };
         let redaction = redactor.redact_with_findings(&text);
         let Cow::Owned(masked) = redaction.text else { return text };
+        let message = self.messages.saturating_sub(1);
+        if self.masked_in.last() != Some(&message) {
+            self.masked_in.push(message);
+        }
         for finding in redaction.findings {
             let value = text.get(finding.range).filter(|value| value.len() >= SHORTEST_SECRET);
             let known = |value: &&str| self.secrets.iter().any(|secret| secret == value);
@@ -338,6 +362,7 @@ impl Ledger {
         self.answers.extend(later.answers.iter().map(|a| Answer { act: a.act + offset, ..*a }));
         self.open_calls.extend(later.open_calls.into_iter().map(|(id, act)| (id, act + offset)));
         self.messages = later.messages;
+        self.masked_in.extend(later.masked_in);
         for secret in later.secrets {
             if self.secrets.len() < MOST_SECRETS && !self.secrets.contains(&secret) {
                 self.secrets.push(secret);
@@ -367,9 +392,11 @@ impl Ledger {
     }
 
     /// Takes over what a whole conversation knows of each anchor, for a stretch of it that begins with its message `first`:
-    /// how often it was written and by whom, and where it stands last, be it after the stretch.
+    /// how often it was written and by whom, and where it stands last, be it after the stretch. The state takes over what
+    /// became of requests, items and problems.
     pub fn know_of(&mut self, whole: &Self, first: usize) {
         let first = u32::try_from(first).unwrap_or(u32::MAX);
+        self.state.know_of(&whole.state, first);
         for (anchor, info) in self.anchors.iter_mut() {
             if let Some(known) = whole.anchor(anchor) {
                 info.count = info.count.max(known.count);
@@ -419,6 +446,11 @@ impl Ledger {
     /// All anchors in order of first appearance.
     pub fn anchors(&self) -> impl ExactSizeIterator<Item = (&str, &AnchorInfo)> {
         self.anchors.iter()
+    }
+
+    /// An anchor as the ledger holds it, with what is known of it.
+    pub(crate) fn known_anchor(&self, text: &str) -> Option<(&str, &AnchorInfo)> {
+        self.anchors.get_with_text(text)
     }
 
     /// What is known of an anchor.

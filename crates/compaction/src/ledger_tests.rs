@@ -133,3 +133,22 @@ fn secrets_stay_out_and_are_remembered() {
     assert!(ledger.anchor("tr0ub4dor").is_none() && ledger.anchor("src/pool.rs").is_some());
     assert!(ledger.is_secret("tr0ub4dor") && !ledger.is_secret("src/pool.rs"));
 }
+
+#[test]
+fn messages_with_secrets_are_known_from_both_threads() {
+    let redactor = Redactor::new();
+    let said = r#"{"role":"user","content":"password: \"tr0ub4dor&3-battery\""}"#;
+    let secret = decode_message_text(said.to_owned()).unwrap();
+    let mut messages = decoded(&big_transcript(WireFormat::Chat, 600_000, 300, 7));
+    let clean = messages[5].clone();
+    messages.insert(4, secret.clone());
+    messages.push(secret);
+    let last = u32::try_from(messages.len() - 1).unwrap();
+    let ledger = Ledger::of(&messages, &Groups::of(&messages), Some(&redactor));
+    for at in [4, last] {
+        assert!(!ledger.mask_part(at, messages[at as usize].text().as_ref()).contains("tr0ub4dor"), "{at}");
+    }
+    let text = clean.text();
+    assert_eq!(ledger.mask_part(6, &text), text);
+    assert_eq!(messages[6].json(), clean.json());
+}

@@ -34,10 +34,12 @@ mod combine;
 mod compact;
 mod document;
 mod earlier;
+mod economy;
 mod interner;
 mod ledger;
 mod mend;
 mod merge;
+mod notes_report;
 mod number_runs;
 mod outcome;
 mod pay;
@@ -46,7 +48,9 @@ mod preface;
 mod rendition;
 mod report;
 mod sections;
+mod shrink;
 mod state;
+mod stems;
 mod summarise;
 mod view;
 
@@ -54,23 +58,23 @@ pub use act::{Act, ActOutcome, CallAnswer, ToolFamily, one_line, thousands};
 pub use anchors::{AnchorKind, scan_anchors};
 pub use assemble::assemble;
 pub use builtin::RuleSummariser;
-pub use check::{FactKind, FactReport, NOT_IN_RECORD, check};
+pub use check::{FactReport, check};
 pub use combine::replaced_notes;
 pub use compact::{Attempt, Budgets, Conversation, Options, compact, preview, shown_text};
 pub use document::{Entry, SummaryDocument};
+pub use economy::{EconomyFigures, Rereads};
 pub use ledger::{CountMessage, Ledger};
-pub use mend::{Repairs, STUB_RESULT};
-pub use merge::{is_momentary, merge_parts, trim_to_budget};
+pub use mend::Repairs;
+pub use notes_report::{KeptCount, NotesReport, SectionShare};
 pub use outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
 pub use pay::{CacheState, PayCheck, PayRule, Payback};
 pub use plan::{Earlier, Plan};
-pub use preface::{
-    END_MARKER, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, closing_line, find_summary,
-    is_acknowledgement, summary_text,
-};
+pub use preface::{Maker, SYSTEM_NOTE, SummaryFrame, find_summary, is_acknowledgement};
 pub use rendition::{PruneRules, Rendition, RenditionKind, append_note, prune};
 pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
 pub use sections::Section;
+pub use shrink::{ContentKind, shrink};
+pub use state::{Correction, StateEntry, StateKind};
 pub use summarise::{
     Account, CountTokens, Detail, Manner, Reach, SummariseError, Summariser, SummaryFuture, SummaryRequest,
     WrittenBy, split_span, summarise_all,

@@ -11,9 +11,6 @@ use throughline_transcript::{
 use crate::rendition::{Rendition, RenditionKind};
 use crate::view::{Synthetic, ViewItem};
 
-/// What a stub result says.
-pub const STUB_RESULT: &str = "[No result was recorded for this call]";
-
 /// What assembly had to mend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Repairs {
@@ -23,6 +20,11 @@ pub struct Repairs {
     pub stub_results: usize,
     /// Results that stood apart from their call and were moved to it.
     pub moved_results: usize,
+}
+
+impl Repairs {
+    /// The text of a result that is added for a call without one.
+    pub const STUB_RESULT: &str = "[No result was recorded for this call]";
 }
 
 /// Mends a run of items that shows whole groups of the record, each message once and in order.
@@ -183,7 +185,7 @@ impl<'a> Mender<'a> {
 
     fn stub(&mut self, id: &str, out: &mut Vec<ViewItem>) {
         self.repairs.stub_results += 1;
-        let json = tool_result_stub(self.wire_format, id, STUB_RESULT);
+        let json = tool_result_stub(self.wire_format, id, Repairs::STUB_RESULT);
         out.push(ViewItem::Synthetic(Synthetic::StubResult, json));
     }
 
@@ -262,7 +264,7 @@ impl<'a> Mender<'a> {
                 None if may_wait => {}
                 None => {
                     self.repairs.stub_results += 1;
-                    blocks.push(tool_result_stub(self.wire_format, id, STUB_RESULT));
+                    blocks.push(tool_result_stub(self.wire_format, id, Repairs::STUB_RESULT));
                 }
             }
         }

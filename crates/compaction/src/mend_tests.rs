@@ -103,7 +103,14 @@ fn two_calls_of_one_name_get_a_result_each() {
         mended_list(CHAT, vec![words("go"), chat_call("c"), chat_call("c"), result("done"), words("and?")]);
     assert_eq!(
         json,
-        [words("go"), chat_call("c"), result(STUB_RESULT), chat_call("c"), result("done"), words("and?")]
+        [
+            words("go"),
+            chat_call("c"),
+            result(Repairs::STUB_RESULT),
+            chat_call("c"),
+            result("done"),
+            words("and?")
+        ]
     );
     assert_eq!((repairs.orphan_results, repairs.stub_results), (0, 1));
 
@@ -114,7 +121,14 @@ fn two_calls_of_one_name_get_a_result_each() {
     );
     assert_eq!(
         json,
-        [words("go"), item_call("c"), result(STUB_RESULT), item_call("c"), result("done"), words("and?")]
+        [
+            words("go"),
+            item_call("c"),
+            result(Repairs::STUB_RESULT),
+            item_call("c"),
+            result("done"),
+            words("and?")
+        ]
     );
 }
 
@@ -180,7 +194,7 @@ fn anthropic_results_are_brought_together_in_front_of_a_persons_words() {
             blocks("assistant", &[text_block("so")]),
         ],
     );
-    let stub = tool_result_stub(ANTHROPIC, "b", STUB_RESULT);
+    let stub = tool_result_stub(ANTHROPIC, "b", Repairs::STUB_RESULT);
     assert_eq!(json[2], blocks("user", &[block_result("a"), stub, text_block("well")]));
     assert_eq!((repairs.orphan_results, repairs.stub_results), (1, 1));
 

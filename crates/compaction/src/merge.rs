@@ -8,10 +8,12 @@ use crate::summarise::CountTokens;
 const MOMENTARY: [Section; 4] =
     [Section::ActiveTask, Section::ActiveState, Section::InProgress, Section::RemainingWork];
 
-/// Whether a section describes one moment, so that only the newest word on it counts.
-#[must_use]
-pub fn is_momentary(section: Section) -> bool {
-    MOMENTARY.contains(&section)
+impl Section {
+    /// Whether a section describes one moment, so that only its newest entries count.
+    #[must_use]
+    pub fn is_momentary(self) -> bool {
+        MOMENTARY.contains(&self)
+    }
 }
 
 /// Order in which entries are given up when the room is too small: detail first, the person's words last.
@@ -28,50 +30,48 @@ const GIVE_UP_ORDER: [Section; 10] = [
     Section::Goal,
 ];
 
-/// Merges the summaries of consecutive parts into one within a budget.
-#[must_use]
-pub fn merge_parts(
-    parts: Vec<SummaryDocument>,
-    budget_tokens: u64,
-    count_tokens: CountTokens<'_>,
-) -> SummaryDocument {
-    let mut merged = SummaryDocument::default();
-    for part in parts {
-        for section in Section::ALL {
-            let entries = part.entries(section);
-            if is_momentary(section) {
-                if !entries.is_empty() || section == Section::ActiveTask {
-                    *merged.entries_mut(section) = entries.to_vec();
-                }
-                continue;
-            }
-            for entry in entries {
-                match entry.number {
-                    Some(number) if number >= merged.next_action_number() => {
-                        merged.entries_mut(section).push(entry.clone());
+impl SummaryDocument {
+    /// Merges the summaries of consecutive parts into one within a budget.
+    #[must_use]
+    pub fn merge(parts: Vec<Self>, budget_tokens: u64, count_tokens: CountTokens<'_>) -> Self {
+        let mut merged = Self::default();
+        for part in parts {
+            for section in Section::ALL {
+                let entries = part.entries(section);
+                if section.is_momentary() {
+                    if !entries.is_empty() || section == Section::ActiveTask {
+                        *merged.entries_mut(section) = entries.to_vec();
                     }
-                    Some(_) => merged.add_action(entry.text.clone()),
-                    None => merged.add(section, entry.text.clone()),
+                    continue;
+                }
+                for entry in entries {
+                    match entry.number {
+                        Some(number) if number >= merged.next_action_number() => {
+                            merged.entries_mut(section).push(entry.clone());
+                        }
+                        Some(_) => merged.add_action(entry.text.clone()),
+                        None => merged.add(section, entry.text.clone()),
+                    }
                 }
             }
         }
+        merged.trim_to_budget(budget_tokens, count_tokens);
+        merged
     }
-    trim_to_budget(&mut merged, budget_tokens, count_tokens);
-    merged
-}
 
-/// Drops the oldest entries of the least important sections until the document fits.
-pub fn trim_to_budget(document: &mut SummaryDocument, budget_tokens: u64, count_tokens: CountTokens<'_>) {
-    loop {
-        let total = count_tokens(&document.to_markdown());
-        // What is saved is guessed entry by entry, so the whole is counted again until it fits or nothing is left to give.
-        if total <= budget_tokens || !drop_about(document, total - budget_tokens, count_tokens) {
-            return;
+    /// Drops the oldest entries of the least important sections until the document fits.
+    pub fn trim_to_budget(&mut self, budget_tokens: u64, count_tokens: CountTokens<'_>) {
+        loop {
+            let total = count_tokens(&self.to_markdown());
+            // What is saved is guessed entry by entry, so the whole is counted again until it fits or nothing is left to give.
+            if total <= budget_tokens || !drop_about(self, total - budget_tokens, count_tokens) {
+                return;
+            }
         }
     }
 }
 
-/// Drops entries of about so many tokens; says whether there were any to drop.
+/// Drops entries of about `tokens` tokens. False when there were none to drop.
 fn drop_about(document: &mut SummaryDocument, tokens: u64, count_tokens: CountTokens<'_>) -> bool {
     let cost = |entry: &Entry| count_tokens(&entry.text) + 3;
     let mut saved = 0;

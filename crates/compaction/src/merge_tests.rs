@@ -45,7 +45,7 @@ fn lists_are_joined_and_the_present_is_the_last_parts() {
         (S::CompletedActions, "edited a"),
         (S::ActiveState, "tests green"),
     ]);
-    let merged = merge_parts(vec![first, second], u64::MAX, &count);
+    let merged = SummaryDocument::merge(vec![first, second], u64::MAX, &count);
     assert_eq!(texts(&merged, S::ActiveTask), Vec::<String>::new(), "the last part knows of no open task");
     assert_eq!(texts(&merged, S::Goal), ["ship"]);
     assert_eq!(texts(&merged, S::Constraints), ["never push", "keep the API"]);
@@ -65,7 +65,7 @@ fn numbers_that_go_on_are_kept() {
             .entries_mut(Section::CompletedActions)
             .push(Entry { number: Some(number), text: text.to_owned() });
     }
-    let merged = merge_parts(vec![first, second], u64::MAX, &count);
+    let merged = SummaryDocument::merge(vec![first, second], u64::MAX, &count);
     assert_eq!(texts(&merged, Section::CompletedActions), ["41 old", "42 counted from one", "57 counted on"]);
 }
 
@@ -85,14 +85,14 @@ fn detail_goes_first_and_a_persons_words_never() {
     let full = count(&whole.to_markdown());
 
     let mut trimmed = whole.clone();
-    trim_to_budget(&mut trimmed, full - 200, &count);
+    trimmed.trim_to_budget(full - 200, &count);
     assert!(count(&trimmed.to_markdown()) <= full - 200);
     let actions = texts(&trimmed, S::CompletedActions);
     assert_eq!(actions.last().unwrap(), "40 read the part with the number 39 of the source");
     assert!(actions.len() < 40 && actions.len() > 20, "{}", actions.len());
     assert_eq!(texts(&trimmed, S::KeyDecisions), texts(&whole, S::KeyDecisions));
 
-    trim_to_budget(&mut trimmed, 0, &count);
+    trimmed.trim_to_budget(0, &count);
     for section in [S::ActiveTask, S::Constraints, S::PendingAsks] {
         assert_eq!(texts(&trimmed, section), texts(&whole, section));
     }
@@ -100,6 +100,6 @@ fn detail_goes_first_and_a_persons_words_never() {
     assert_eq!(texts(&trimmed, S::KeyDecisions), Vec::<String>::new());
     // What fits is not touched.
     let mut same = whole.clone();
-    trim_to_budget(&mut same, full, &count);
+    same.trim_to_budget(full, &count);
     assert_eq!(same, whole);
 }

@@ -61,7 +61,7 @@ impl NoOpReason {
             }
             Self::Empty => "there are no messages",
             Self::NothingInTheMiddle => "everything is protected as head or tail",
-            Self::NothingNew => "nothing new could be folded since the last summary",
+            Self::NothingNew => "nothing new could be compacted since the last summary",
             Self::WouldNotShrink => "the result would not have been smaller",
             Self::DoesNotPay => "it would free too little to pay for itself",
         }

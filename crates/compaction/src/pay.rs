@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use throughline_tokens::CachePrices;
 use throughline_transcript::{GroupKind, Groups};
 
+use crate::combine::MODEL_TOKENS;
 use crate::plan::Earlier;
 
 /// Whether the provider has the conversation in its cache.
@@ -77,6 +78,8 @@ pub struct PayFigures {
     pub summary_tokens: u64,
     /// What a call of this conversation adds.
     pub growth_tokens: u64,
+    /// Calls that were answered so far, with those that earlier notes stand for.
+    pub calls_so_far: u64,
 }
 
 /// Whether a compaction pays for itself, with the sum.
@@ -180,7 +183,7 @@ impl PayFigures {
 }
 
 /// What a compaction costs that writes so many tokens anew.
-fn cost(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 {
+pub(crate) fn cost(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 {
     let prices = &rule.prices;
     let instead_of_reading = match rule.cache {
         CacheState::Warm => prices.write_permille.saturating_sub(prices.read_permille),
@@ -196,7 +199,9 @@ fn cost(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 {
         CacheState::Cold => 1_000,
     };
     let asking = scaled(figures.before_tokens, reading, 1_000);
-    let answering = scaled(figures.summary_tokens, prices.output_permille, 1_000);
+    // Whatever room the notes have, a model is asked for no more than this.
+    let answered = figures.summary_tokens.min(MODEL_TOKENS);
+    let answering = scaled(answered, prices.output_permille, 1_000);
     writing.saturating_add(asking).saturating_add(answering)
 }
 
@@ -213,6 +218,25 @@ fn required(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 
         CacheState::Cold => rewritten_tokens / 2,
     };
     u64::try_from(cheapest).unwrap_or(u64::MAX).max(least)
+}
+
+impl PayFigures {
+    /// Whether the conversation has gone on for long enough that a model may be paid for its notes. Nobody knows when it ends,
+    /// but one of `n` calls is as likely as not to go on for `n` more. So notes are paid for if compaction and notes are earned
+    /// back within as many calls as there were. A compaction that pays is earned back within half the calls that add what it
+    /// frees, so this refuses a model only where the hard limit comes first: to a task of few large calls. Where it is not known
+    /// what an answer costs, nothing speaks against it.
+    #[must_use]
+    pub fn affords_model(&self, rule: &PayRule) -> bool {
+        if rule.prices.output_permille == 0 {
+            return true;
+        }
+        let rule = PayRule { asks_model: true, ..*rule };
+        let sum = self.payback(&rule);
+        let saved_per_call = scaled(sum.freed_tokens, rule.prices.read_permille.max(1), 1_000).max(1);
+        let calls_until_paid = sum.cost_tokens.div_ceil(saved_per_call);
+        calls_until_paid <= self.calls_so_far
+    }
 }
 
 /// Share of the messages that a deep compaction leaves at least, in percent: below that a view is hardly one any more.
@@ -249,6 +273,16 @@ pub(crate) fn growth_per_call(groups: &Groups, sizes: &[u64], earlier: &Earlier)
     let said = sizes.iter().enumerate().skip(first).filter(|(index, _)| !earlier.contains(*index));
     let tokens: u64 = said.map(|(_, size)| size).sum();
     tokens.checked_div(answers).unwrap_or(tokens).max(1)
+}
+
+/// How many calls were answered so far. Earlier notes stand for so many messages, which had about as many messages to a call
+/// as those that are still there.
+#[must_use]
+pub(crate) fn calls_so_far(groups: &Groups, messages: usize, earlier: &Earlier, told: usize) -> u64 {
+    let answers = groups.as_slice().iter().filter(|group| group.kind == GroupKind::Step);
+    let answers = answers.filter(|group| !earlier.contains(group.start)).count() as u64;
+    let there = (0..messages).filter(|index| !earlier.contains(*index)).count() as u64;
+    answers.saturating_add(scaled(told as u64, answers, there))
 }
 
 fn scaled(amount: u64, multiply: u64, divide: u64) -> u64 {

@@ -18,6 +18,7 @@ fn figures(before: u64, kept: u64, rewritten: u64, growth: u64) -> PayFigures {
         rewritten_tokens: rewritten,
         summary_tokens: rewritten / 3,
         growth_tokens: growth,
+        calls_so_far: before.saturating_sub(kept) / growth.max(1),
     }
 }
 
@@ -47,8 +48,8 @@ fn a_compaction_pays_once_what_it_frees_is_worth_what_it_writes() {
 fn a_summary_by_a_model_is_part_of_the_sum() {
     let figures = figures(100_000, 5_000, 30_000, 1_500);
     let by_model = figures.payback(&PayRule { asks_model: true, ..BY_RULES });
-    // Written anew 30,000 x 1.15, read 100,000 x 0.1, answered 10,000 x 5.
-    assert_eq!(by_model.cost_tokens, 34_500 + 10_000 + 50_000);
+    // Written anew 30,000 x 1.15, read 100,000 x 0.1, answered 2,500 x 5.
+    assert_eq!(by_model.cost_tokens, 34_500 + 10_000 + 12_500);
     assert!(by_model.required_tokens > figures.payback(&BY_RULES).required_tokens);
     let cold = figures.payback(&PayRule { cache: CacheState::Cold, ..BY_RULES });
     assert_eq!(
@@ -82,6 +83,7 @@ fn sizes() -> impl Strategy<Value = PayFigures> {
             rewritten_tokens,
             summary_tokens,
             growth_tokens: growth,
+            calls_so_far: (before - kept_tokens) / growth,
         }
     })
 }
@@ -96,7 +98,41 @@ fn rules() -> impl Strategy<Value = PayRule> {
     })
 }
 
+#[test]
+fn a_model_is_paid_where_the_conversation_has_gone_on_for_long_enough() {
+    // before, kept in front, written anew, growth -> asked
+    for ((before, kept, rewritten, growth), asked) in [
+        // Sixty calls and more at the usual threshold: what it costs is earned back within nine.
+        ((100_000, 5_000, 30_000, 1_500), true),
+        // The same size after nine large calls, and after eight.
+        ((100_000, 5_000, 30_000, 10_500), true),
+        ((100_000, 5_000, 30_000, 11_000), false),
+        // Next to nothing is freed.
+        ((100_000, 5_000, 90_000, 500), false),
+    ] {
+        let figures = figures(before, kept, rewritten, growth);
+        assert_eq!(figures.affords_model(&BY_RULES), asked, "{figures:?}");
+        let known = PayFigures { calls_so_far: 1_000, ..figures };
+        assert!(known.affords_model(&BY_RULES), "calls that earlier notes stand for count: {known:?}");
+    }
+}
+
+#[test]
+fn a_model_of_unknown_price_is_never_refused() {
+    let short = figures(100_000, 5_000, 90_000, 50_000);
+    assert!(!short.affords_model(&BY_RULES));
+    assert!(short.affords_model(&PayRule { prices: CachePrices::default(), ..BY_RULES }));
+}
+
 proptest! {
+    #[test]
+    fn a_compaction_that_pays_affords_a_model(figures in sizes(), rule in rules()) {
+        let rule = PayRule { asks_model: true, ..rule };
+        let found = figures.payback(&rule);
+        // The sums are in whole tokens and whole calls.
+        prop_assert!(!found.pays || found.calls < 4 || found.cost_tokens < 1_000 || figures.affords_model(&rule), "{found:?}");
+    }
+
     #[test]
     fn a_compaction_that_pays_saves_more_than_it_costs(figures in sizes(), rule in rules()) {
         let found = figures.payback(&rule);

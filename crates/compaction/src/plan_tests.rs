@@ -11,7 +11,7 @@ use throughline_testkit::from_picture;
 use throughline_transcript::{WireFormat, decode_message_text, text_message};
 
 use super::*;
-use crate::preface::{ACKNOWLEDGEMENT, Maker, SummaryFrame, summary_text};
+use crate::preface::{ACKNOWLEDGEMENT, Maker, SummaryFrame};
 
 const MESSAGE_TOKENS: u64 = 10;
 const GIANT_TOKENS: u64 = 1_000;
@@ -59,7 +59,7 @@ fn planned(wire_format: WireFormat, budget: CutBudget, picture: &str) -> String 
             'S' | 'Z' => {
                 let frame = SummaryFrame { messages: 9, kept: 4, maker: Maker::Rules, recall: None };
                 let role = if letter == 'S' { Role::User } else { Role::Assistant };
-                json[at] = ours(role, &summary_text("## Goal\n- more", &frame));
+                json[at] = ours(role, &frame.message_text("## Goal\n- more"));
                 earlier.summaries.push(at);
             }
             'k' => {

@@ -2,10 +2,6 @@
 
 use throughline_transcript::{Message, Part, Role};
 
-/// The tag every summary message opens with; Hermes uses the same one.
-pub const SUMMARY_TAG: &str = "[CONTEXT COMPACTION — REFERENCE ONLY]";
-/// The line every summary message closes with; Hermes' begins alike.
-pub const END_MARKER: &str = "--- END OF CONTEXT SUMMARY ---";
 /// Our reply to a summary that leads a conversation whose next message is a user's.
 pub(crate) const ACKNOWLEDGEMENT: &str =
     "Understood. I will use these notes as background and go on with your next message.";
@@ -50,36 +46,43 @@ pub struct SummaryFrame<'a> {
     pub recall: Option<&'a str>,
 }
 
-/// The whole text of a summary message.
-#[must_use]
-pub fn summary_text(body: &str, frame: &SummaryFrame<'_>) -> String {
-    let by = match frame.maker {
-        Maker::Rules => ", made by fixed rules, without a model",
-        Maker::Model => "",
-    };
-    let preface = PREFACE
-        .trim_end()
-        .replace("{messages}", &counted(frame.messages))
-        .replace("{kept}", &counted(frame.kept))
-        .replace("{maker}", by)
-        .replace("{recall}", frame.recall.unwrap_or(RECALL_DEFAULT));
-    format!("{preface}\n\n{}\n\n{END_MARKER}", body.trim_end())
+impl SummaryFrame<'_> {
+    /// The tag at the beginning of every summary message. Hermes uses the same one.
+    pub const TAG: &'static str = "[CONTEXT COMPACTION — REFERENCE ONLY]";
+    /// The last line of every summary message. The line of Hermes begins with the same words.
+    pub const END_MARKER: &'static str = "--- END OF CONTEXT SUMMARY ---";
+
+    /// The whole text of a summary message.
+    #[must_use]
+    pub fn message_text(&self, body: &str) -> String {
+        let by = match self.maker {
+            Maker::Rules => ", made by fixed rules, without a model",
+            Maker::Model => "",
+        };
+        let preface = PREFACE
+            .trim_end()
+            .replace("{messages}", &counted(self.messages))
+            .replace("{kept}", &counted(self.kept))
+            .replace("{maker}", by)
+            .replace("{recall}", self.recall.unwrap_or(RECALL_DEFAULT));
+        format!("{preface}\n\n{}\n\n{}", body.trim_end(), Self::END_MARKER)
+    }
+
+    /// The last line of a summary message whose preface is the same for every summary: how many messages the summary
+    /// replaces, and how many follow it. The line stands at the end so that the bytes before it need not be sent again.
+    #[must_use]
+    pub fn closing_line(messages: usize, kept: usize) -> String {
+        format!(
+            "{CLOSING}{} of this conversation. The next {} are the originals.",
+            counted(messages),
+            counted(kept)
+        )
+    }
 }
 
 /// `1 message`, `12 messages`.
 fn counted(messages: usize) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
-}
-
-/// The closing line of a summary message whose preface is the same for every summary, so that what stands before its end
-/// need not be sent anew: how many messages it stands for, and how many stand after it.
-#[must_use]
-pub fn closing_line(messages: usize, kept: usize) -> String {
-    format!(
-        "{CLOSING}{} of this conversation. The next {} are the originals.",
-        counted(messages),
-        counted(kept)
-    )
 }
 
 /// An earlier summary taken out of a message.
@@ -112,7 +115,7 @@ pub fn find_summary(message: &Message) -> Option<FoundSummary> {
     }
     let inner = whole.get(..whole.len() - last_line.len())?.trim_end();
     let (carried, inner) = match inner.find(MERGED_DELIMITER) {
-        Some(at) if inner.starts_with('[') && !inner.starts_with(SUMMARY_TAG) => {
+        Some(at) if inner.starts_with('[') && !inner.starts_with(SummaryFrame::TAG) => {
             let before = inner.get(..at)?.lines().skip(1).collect::<Vec<_>>();
             let before =
                 before.iter().take(before.len().saturating_sub(1)).copied().collect::<Vec<_>>().join("\n");
@@ -124,7 +127,7 @@ pub fn find_summary(message: &Message) -> Option<FoundSummary> {
     if let Some(body) = inner.strip_prefix(LEGACY_TAG) {
         return Some(FoundSummary { body: body.trim().to_owned(), messages: 0, kept: None, carried });
     }
-    let rest = inner.strip_prefix(SUMMARY_TAG)?;
+    let rest = inner.strip_prefix(SummaryFrame::TAG)?;
     // Our preface ends at the first blank line; others' ends where the first heading starts.
     let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
     let preface = rest.get(..body_start).unwrap_or_default();

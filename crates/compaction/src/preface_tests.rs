@@ -4,6 +4,9 @@ use throughline_transcript::{WireFormat, decode_message_text, text_message, tool
 
 use super::*;
 
+const TAG: &str = SummaryFrame::TAG;
+const END_MARKER: &str = SummaryFrame::END_MARKER;
+
 const BODY: &str = "## Goal\n- ship it\n\n## Blocked\nNone.";
 
 fn frame() -> SummaryFrame<'static> {
@@ -16,8 +19,8 @@ fn said(role: Role, text: &str) -> Message {
 
 #[test]
 fn the_preface_says_all_it_has_to() {
-    let text = summary_text(BODY, &frame());
-    assert!(text.starts_with(SUMMARY_TAG) && text.ends_with(END_MARKER));
+    let text = frame().message_text(BODY);
+    assert!(text.starts_with(TAG) && text.ends_with(END_MARKER));
     for needed in [
         "57 messages",
         "12 messages",
@@ -34,9 +37,9 @@ fn the_preface_says_all_it_has_to() {
     }
     assert!(!text.contains('{'), "a place was not filled:\n{text}");
     let by_model = SummaryFrame { maker: Maker::Model, recall: Some("Call recall(id)."), ..frame() };
-    let text = summary_text(BODY, &by_model);
+    let text = by_model.message_text(BODY);
     assert!(text.contains("Call recall(id).") && !text.contains("without a model"));
-    let one = summary_text(BODY, &SummaryFrame { messages: 1, kept: 1, ..frame() });
+    let one = SummaryFrame { messages: 1, kept: 1, ..frame() }.message_text(BODY);
     assert!(one.contains("1 message ") && !one.contains("1 messages"), "{one}");
 }
 
@@ -44,7 +47,7 @@ fn the_preface_says_all_it_has_to() {
 fn our_own_summary_is_read_back_on_every_wire_and_in_both_roles() {
     for wire_format in WireFormat::ALL {
         for role in [Role::User, Role::Assistant] {
-            let text = summary_text(BODY, &frame());
+            let text = frame().message_text(BODY);
             let message = decode_message_text(text_message(wire_format, role, &text)).unwrap();
             let found = find_summary(&message).unwrap();
             let expected =
@@ -56,19 +59,19 @@ fn our_own_summary_is_read_back_on_every_wire_and_in_both_roles() {
 
 #[test]
 fn tag_and_end_marker_are_needed_both() {
-    let whole = summary_text(BODY, &frame());
-    let no_tag = whole.replace(SUMMARY_TAG, "");
+    let whole = frame().message_text(BODY);
+    let no_tag = whole.replace(TAG, "");
     let no_end = whole.replace(END_MARKER, "");
     let quoted = format!("> {whole}");
     let more_after = format!("{whole}\nand what do you make of this?");
-    for text in [no_tag.as_str(), &no_end, &quoted, &more_after, SUMMARY_TAG, END_MARKER, ""] {
+    for text in [no_tag.as_str(), &no_end, &quoted, &more_after, TAG, END_MARKER, ""] {
         assert_eq!(find_summary(&said(Role::User, text)), None, "{text}");
     }
 }
 
 #[test]
 fn only_plain_messages_of_the_two_sides_are_looked_at() {
-    let whole = summary_text(BODY, &frame());
+    let whole = frame().message_text(BODY);
     for role in [Role::System, Role::Developer] {
         assert_eq!(find_summary(&said(role, &whole)), None);
     }
@@ -86,7 +89,7 @@ fn only_plain_messages_of_the_two_sides_are_looked_at() {
 
 #[test]
 fn hermes_forms_are_read() {
-    let current = format!("{SUMMARY_TAG} a handoff\n\n{BODY}\n\n--- END OF CONTEXT SUMMARY, go on below ---");
+    let current = format!("{TAG} a handoff\n\n{BODY}\n\n--- END OF CONTEXT SUMMARY, go on below ---");
     let legacy = format!("[CONTEXT SUMMARY]: {BODY}\n\n{END_MARKER}\n");
     let bare = format!("[CONTEXT SUMMARY]:\nThe login is fixed.\n{END_MARKER}");
     for (text, body) in [(current.as_str(), BODY), (&legacy, BODY), (&bare, "The login is fixed.")] {
@@ -117,7 +120,7 @@ fn the_acknowledgement_is_known_only_as_a_whole() {
 
 #[test]
 fn the_note_speaks_of_the_tag_and_is_one_paragraph() {
-    assert!(SYSTEM_NOTE.contains(SUMMARY_TAG));
+    assert!(SYSTEM_NOTE.contains(TAG));
     assert_eq!(SYSTEM_NOTE.trim(), SYSTEM_NOTE);
     assert!(!SYSTEM_NOTE.contains('\n'));
 }
@@ -126,7 +129,7 @@ proptest::proptest! {
     #[test]
     fn any_body_survives_its_frame(body in "[^\r]{0,200}") {
         let body = format!("## Goal\n- {}", body.trim());
-        let text = summary_text(&body, &frame());
+        let text = frame().message_text(&body);
         let found = find_summary(&said(Role::User, &text)).unwrap();
         proptest::prop_assert_eq!(found.body, body.trim());
     }
@@ -135,8 +138,8 @@ proptest::proptest! {
 #[test]
 fn figures_may_stand_in_the_last_line() {
     let text = format!(
-        "{SUMMARY_TAG}\nAlways the same words.\n\n{BODY}\n\n{}\n\n{END_MARKER}",
-        closing_line(57, 12)
+        "{TAG}\nAlways the same words.\n\n{BODY}\n\n{}\n\n{END_MARKER}",
+        SummaryFrame::closing_line(57, 12)
     );
     let found = find_summary(&said(Role::User, &text)).unwrap();
     assert_eq!((found.messages, found.kept, found.body.as_str()), (57, Some(12), BODY));

@@ -2,6 +2,7 @@
 
 use crate::check::FactReport;
 use crate::mend::Repairs;
+use crate::notes_report::NotesReport;
 use crate::pay::Payback;
 use crate::plan::Plan;
 use crate::rendition::PruneCounts;
@@ -102,6 +103,9 @@ pub struct Report {
     pub pruned: PruneCounts,
     /// What the check found.
     pub facts: FactReport,
+    /// What the view keeps of the state, and the notes by section; nothing where none were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<NotesReport>,
     /// What assembly mended.
     pub repairs: Repairs,
     /// Tokens of the summary message.

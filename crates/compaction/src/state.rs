@@ -5,6 +5,8 @@
 //! is a guess about content: texts are quoted, and fates follow from who spoke after whom and from what tools reported.
 
 mod changes;
+mod entities;
+mod entries;
 mod lists;
 mod model;
 mod notes;
@@ -13,9 +15,12 @@ mod read;
 mod results;
 mod runs;
 mod speech;
+mod waiting;
 
+pub(crate) use entries::correct_notes;
+pub use entries::{Correction, StateEntry, StateKind};
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
-pub(crate) use model::{Edit, Fate, Request, State, Via};
+pub(crate) use model::{Edit, Entity, Fate, Request, State, Via};
 pub(crate) use notes::{ON_THE_WAY, begins_notes, is_same};
 pub(crate) use prose::{announces, begins_word, is_narration, is_question, plain_sentences, units, weigh};
 pub(crate) use results::{check_of, share_check};

@@ -110,6 +110,78 @@ fn interrupted_superseded_withdrawn_and_queued_requests() {
     );
 }
 
+fn bare_fates(state: &State) -> Vec<Fate> {
+    state.requests.iter().map(|request| request.fate).collect()
+}
+
+/// A turn in which the agent works on the docs, with something that the person says meanwhile.
+fn meanwhile(words: &str) -> Talk {
+    Talk::default().user("Write the docs of the scheduler.").run("ls docs", "a.md\n").user(words)
+}
+
+#[test]
+fn what_the_person_puts_off_stays_open_until_the_work_is_about_it() {
+    for (words, path) in [
+        ("When you're done, please add a retry to the mail sender.", "src/mail_sender.rs"),
+        ("Danach bitte noch die Mailvorlage kürzen", "src/mailvorlage.rs"),
+        ("之后请把邮件模板缩短一些", "src/邮件模板.rs"),
+    ] {
+        let talk = meanwhile(words).edit("docs/scheduler.md", "a", "b").agent("The docs are written.");
+        let expected = [("Write the docs of the scheduler.", Fate::Done), (words, Fate::Open)];
+        assert_eq!(fates(&talk.state()), expected);
+        // Another turn leaves it open, too.
+        let other = talk.clone().user("Why is the build red?").run("make", "ok\n").agent("It is green.");
+        assert_eq!(fates(&other.state())[1].1, Fate::Open);
+        let taken_up = talk.edit(path, "a", "b").agent("Finished.");
+        assert_eq!(fates(&taken_up.state())[1].1, Fate::Done, "{words}");
+    }
+}
+
+#[test]
+fn an_announcement_of_the_agent_is_no_evidence() {
+    let talk = meanwhile("Later, add a changelog entry.").agent("I'll add the changelog entry after this.");
+    let talk = talk.edit("docs/scheduler.md", "a", "b").agent("The docs are written.");
+    assert_eq!(fates(&talk.state())[1].1, Fate::Open);
+}
+
+#[test]
+fn what_belongs_to_the_turn_ends_with_it() {
+    for words in ["go on", "yes please", "the docs of the scheduler, I mean"] {
+        let talk = meanwhile(words).edit("docs/scheduler.md", "a", "b").agent("The docs are written.");
+        assert_eq!(fates(&talk.state())[1].1, Fate::Done, "{words}");
+    }
+    // So does what the agent reports on; what it never speaks of stays.
+    let talk = meanwhile("the badge in the footer is broken, too").run("make", "ok\n");
+    assert_eq!(fates(&talk.clone().agent("Docs and badge are in order.").state())[1].1, Fate::Done);
+    assert_eq!(fates(&talk.agent("The docs are in order.").state())[1].1, Fate::Open);
+    let reply = Talk::default()
+        .user("Change my booking.")
+        .agent("Which booking do you mean?")
+        .user("The one to Lisbon in May")
+        .run("update", "ok\n")
+        .agent("It is changed.");
+    assert_eq!(bare_fates(&reply.state()), [Fate::Done, Fate::Done]);
+}
+
+#[test]
+fn a_withdrawal_takes_back_what_it_names_and_nothing_else() {
+    let talk = meanwhile("Afterwards: shorten the mail templates.").user("And later, sort the city names.");
+    let talk = talk.user("Cancel the mail templates, we keep them.").agent("All right.");
+    let found = bare_fates(&talk.state());
+    assert_eq!(found[1..], [Fate::Withdrawn, Fate::Open, Fate::Answered]);
+    // A word that also withdraws is part of other requests.
+    let talk = meanwhile("Afterwards: shorten the mail templates.").user("Later skip empty city names.");
+    let found = bare_fates(&talk.agent("All right.").state());
+    assert_eq!(found[1..], [Fate::Open, Fate::Open]);
+}
+
+#[test]
+fn a_prompt_that_a_hook_stopped_is_not_open() {
+    let stopped = "Operation stopped by hook: Another session is active.";
+    let state = Talk::default().user(stopped).user("Write the docs.").agent("Written.").state();
+    assert_eq!(bare_fates(&state), [Fate::Interrupted, Fate::Answered]);
+}
+
 #[test]
 fn the_person_speaks_in_refusals_and_only_there() {
     let talk =
@@ -448,4 +520,20 @@ fn bad_input_invents_nothing() {
     assert_eq!(headings.state().requests.len(), 1, "headings in a prompt are words");
     let wordless = Talk::default().user("Build it.").run("make", "done\n").run("make test", "ok\n");
     assert_eq!(fates(&wordless.state()), [("Build it.", Fate::InProgress)]);
+}
+
+#[test]
+fn names_of_earlier_notes_are_known_again() {
+    let mut notes = crate::document::SummaryDocument::default();
+    notes.add(
+        crate::sections::Section::CriticalContext,
+        "Yusuf, Grace: \"Yusuf owns the log, Grace owns the cache.\"",
+    );
+    notes
+        .add_action("\"Plan the pricing revamp with Noor.\"\n- The plan has four steps, and Mira owns none.");
+    let mut state = State::default();
+    state.read_names_of_notes(3, &notes);
+    let names: Vec<&str> = state.entities.iter().map(|entity| entity.name.as_str()).collect();
+    assert_eq!(names, ["Yusuf", "Grace", "Noor"], "only what the person said");
+    assert!(state.entities.iter().all(|entity| entity.is_named && entity.message == 3));
 }

@@ -10,7 +10,6 @@ use throughline_transcript::{Groups, Message};
 
 use crate::document::SummaryDocument;
 use crate::ledger::Ledger;
-use crate::merge::merge_parts;
 use crate::plan::Plan;
 use crate::preface::Maker;
 
@@ -233,7 +232,7 @@ pub async fn summarise_all(
         let part = SummaryRequest { span, earlier, ..request.clone() };
         documents.push(summariser.summarise(part).await?);
     }
-    Ok(merge_parts(documents, request.budget_tokens, request.count_tokens))
+    Ok(SummaryDocument::merge(documents, request.budget_tokens, request.count_tokens))
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ pub struct Edit {
     pub key: String,
     /// Whether the text is another than before.
     pub is_changed: bool,
-    /// What is worth a note, such as an old name.
+    /// Warnings, such as an old name.
     pub warnings: Vec<Warning>,
 }
 
-/// What a change must come to.
+/// The required result of a change.
 enum Goal<'a> {
     Value(&'a Datum, ValueKind),
     Gone,

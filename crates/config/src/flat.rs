@@ -12,23 +12,23 @@ pub struct FlatEntry {
     pub key: String,
     /// Its line, from 1.
     pub line: usize,
-    /// What it is given.
+    /// The value.
     pub value: FlatValue,
 }
 
-/// What a name is given.
+/// The value of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlatValue {
     /// A text; numbers are texts too.
     Text(String),
-    /// Several.
+    /// A list of values.
     List(Vec<String>),
-    /// Something else, which is not understood here.
+    /// Any other YAML, which is not supported here.
     Other,
 }
 
 impl FlatEntry {
-    /// Reads a flat file; `name` is what the user knows it by.
+    /// Reads a flat file. `name` is used in messages.
     pub fn read_all(name: &str, bytes: &[u8]) -> Result<Vec<FlatEntry>, ConfigErrors> {
         let name: Arc<str> = name.into();
         let refused = |refusals: Vec<yaml::YamlRefusal>| ConfigErrors {

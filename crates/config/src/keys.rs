@@ -27,8 +27,8 @@ const OLD_NAMES: [(&str, &str); 10] = [
     ("context_length", "model.context_length"),
 ];
 
-/// Sections that Hermes also lets one write as a single value, and the key that value is for.
-const SECTIONS_AS_VALUES: [(&str, &str); 1] = [("model", "model.default")];
+/// Sections that may be written as a single value (`model` by Hermes), and the key that value is for.
+const SECTIONS_AS_VALUES: [(&str, &str); 2] = [("model", "model.default"), ("economy", "economy.mode")];
 
 /// Settings of Hermes in sections we share that have no meaning here. Listed because some resemble ours.
 const NOT_USED_HERE: [&str; 24] = [
@@ -65,7 +65,7 @@ static LEAVES: LazyLock<Vec<Leaf>> = LazyLock::new(|| {
     leaves
 });
 
-/// A key that holds a value, or any number of entries.
+/// A key with a value, or with any number of entries.
 #[derive(Debug, Clone)]
 pub(crate) struct Leaf {
     pub(crate) key: String,
@@ -99,10 +99,10 @@ fn collect_leaves(path: &str, members: &'static [SchemaMember], leaves: &mut Vec
     }
 }
 
-/// What a dotted key names.
+/// The schema element a dotted key names.
 #[derive(Debug, Clone)]
 pub(crate) enum Found {
-    /// One setting: its key as a path, and what it may be.
+    /// One setting: its key as a path, and its kind.
     Value { path: Vec<String>, kind: ValueKind },
     /// An entry of a table, or a table: its path and the members of its entries.
     Entries { path: Vec<String>, members: &'static [SchemaMember] },
@@ -274,7 +274,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS.iter().map(String::as_str)
 }
 
-/// How many edits apart two words are, if few enough for a slip: a third of the length, at least one.
+/// The number of edits between two words, if small enough for a slip: a third of the length, at least one.
 fn close(given: &str, known: &str) -> Option<usize> {
     let limit = (known.chars().count() / 3).clamp(1, 4);
     let distance = edit_distance(given, known);

@@ -13,7 +13,7 @@ const MAX_TEXT_CHARS: usize = 4096;
 /// The bytes it can have.
 pub(crate) const MAX_TEXT_BYTES: usize = 4 * MAX_TEXT_CHARS;
 
-/// What a value may be.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ValueKind {
     pub(crate) form: ValueForm,
@@ -53,7 +53,7 @@ pub(crate) enum ValueForm {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Raw<'a> {
     pub(crate) text: &'a str,
-    /// Whether it stands for "no value".
+    /// Whether it means "no value".
     pub(crate) is_null: bool,
     /// Whether it was written in quotes, for showing it.
     pub(crate) is_quoted: bool,
@@ -71,9 +71,9 @@ impl<'a> Raw<'a> {
 pub(crate) struct Mismatch {
     /// The value, fit to be shown.
     pub(crate) shown: String,
-    /// What it must be instead.
+    /// The allowed values.
     pub(crate) allowed: String,
-    /// What the person may have meant.
+    /// The value the user may have meant.
     pub(crate) hint: Option<String>,
 }
 
@@ -193,7 +193,7 @@ fn show_scalar(text: &str, is_quoted: bool) -> String {
     format!("\"{shown}\"")
 }
 
-/// Someone who writes 50 for a share of one means 0.50.
+/// The hint for a percentage given as a share: 50 means 0.50.
 fn percent_hint(number: f64, min: f64, max: f64) -> Option<String> {
     let share = number / 100.0;
     let is_share = max <= 1.0 && number >= 2.0 && (min..=max).contains(&share);

@@ -43,8 +43,7 @@ pub use flat::{FlatEntry, FlatValue};
 pub use loader::{Loaded, Loader, SettingValue};
 pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning};
 pub use settings::{
-    CacheTtl, CompressionSettings, EngineFallback, GatewayUpstream, LcmSettings, LogForm, Settings,
-    WireChoice, model_fits,
+    CacheTtl, CompressionSettings, EconomyMode, EconomySettings, EngineFallback, GatewayUpstream,
+    LcmSettings, LogForm, Settings, WireChoice, model_fits,
 };
 pub use window_setting::{WindowScope, WindowSetting};
-pub use yaml::MAX_FILE_BYTES;

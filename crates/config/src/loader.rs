@@ -35,7 +35,7 @@ struct Flag {
 pub struct Loaded {
     /// The settings in effect.
     pub settings: Settings,
-    /// What is not wrong but worth a note.
+    /// Warnings: nothing is wrong, but the user should know.
     pub warnings: Vec<Warning>,
     /// Every setting in the order of the default file.
     pub values: Vec<SettingValue>,
@@ -53,7 +53,7 @@ pub struct SettingValue {
 }
 
 impl SettingValue {
-    /// What the setting is for, from the default file.
+    /// The description of the setting, from the default file.
     pub fn description(&self) -> &'static str {
         // The members of an entry are described with the table they are in.
         let mut key = self.key.as_str();
@@ -76,6 +76,9 @@ impl SettingValue {
 }
 
 impl Loader {
+    /// The size of the largest file that is read.
+    pub const MAX_FILE_BYTES: usize = crate::yaml::MAX_FILE_BYTES;
+
     /// Only the defaults.
     pub fn new() -> Self {
         Self::default()
@@ -98,7 +101,7 @@ impl Loader {
         self
     }
 
-    /// Adds the value of a flag such as `--context-length` that stands for a key.
+    /// Adds the value of a flag such as `--context-length` that sets a key.
     #[must_use]
     pub fn flag(mut self, flag: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.flags.push(Flag { name: flag.into(), assignment: Some((key.into(), value.into())) });
@@ -145,7 +148,7 @@ impl Loader {
 }
 
 impl Loaded {
-    /// The settings a key stands for: one, or all of a section.
+    /// The settings a key names: one, or all of a section.
     pub fn select(&self, key: &str) -> Result<Vec<&SettingValue>, ConfigErrors> {
         let key = keys::renamed(key).unwrap_or_else(|| key.to_owned());
         let under =

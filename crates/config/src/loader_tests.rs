@@ -31,9 +31,11 @@ fn the_defaults_are_those_of_the_design() {
     let Settings {
         compression,
         auxiliary,
+        economy,
         prompt_caching,
         context,
         lcm,
+        recall,
         model,
         security,
         tool_output,
@@ -53,6 +55,12 @@ fn the_defaults_are_those_of_the_design() {
         (lcm.expand_tokens, lcm.grep_hits, lcm.query_tokens, lcm.answer_tokens),
         (8_000, 20, 24_000, 1_500)
     );
+    assert!(
+        !recall.automatic
+            && recall.embeddings.base_url.is_empty()
+            && recall.embeddings.static_model.is_empty()
+    );
+    assert_eq!((recall.automatic_tokens, recall.embeddings.timeout), (600, Duration::from_secs(2)));
     assert_eq!((compression.prune_min_chars, compression.argument_max_chars), (200, 200));
     assert_eq!(compression.threshold_tokens, None);
     assert!(compression.models.is_empty());
@@ -63,6 +71,9 @@ fn the_defaults_are_those_of_the_design() {
         summaries.api_key.is_empty() && summaries.base_url.is_empty() && summaries.api_key_env.is_empty()
     );
     assert_eq!(prompt_caching.cache_ttl, CacheTtl::FiveMinutes);
+    assert_eq!(economy.mode, crate::EconomyMode::Off);
+    assert_eq!((economy.compaction, economy.cold_cache, economy.tool_results), (None, None, None));
+    assert!(economy.clients.is_empty() && economy.tokens.is_empty());
     assert_eq!(context.engine, "compressor");
     assert_eq!((model.default.as_str(), model.context_length, model.max_tokens), ("", None, None));
     assert!(security.redact_secrets);

@@ -114,7 +114,7 @@ pub(crate) fn write(
     }
 }
 
-/// Ways to remove what stands at a place.
+/// Ways to remove the value at a place.
 pub(crate) fn remove(text: &str, document: &Document, place: &PathMatch<'_>) -> Vec<Change> {
     let Some((mapping, entry)) = place.chain.last() else { return Vec::new() };
     let Data::Mapping { flow, entries } = &mapping.data else { return Vec::new() };
@@ -346,7 +346,7 @@ impl Writer<'_> {
         self.document.comments.iter().filter(|comment| range.contains(&comment.span.start))
     }
 
-    /// Where an entry's last character stands.
+    /// The offset of an entry's last character.
     fn entry_end(&self, entry: &YamlEntry) -> usize {
         let behind_key = self.after_colon(entry).unwrap_or(entry.key_span.end);
         self.document.node(entry.value).map_or(behind_key, |node| self.node_end(node)).max(behind_key)

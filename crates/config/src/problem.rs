@@ -15,7 +15,7 @@ pub enum ValueOrigin {
     Default,
     /// A file.
     File {
-        /// The file as the user knows it.
+        /// The file's name in messages.
         name: Arc<str>,
         /// Line from 1; none when the whole file is meant.
         line: Option<usize>,
@@ -61,7 +61,7 @@ impl fmt::Display for ValueOrigin {
 pub struct ConfigError {
     /// Where; none when the key or value was handed in directly.
     pub origin: Option<ValueOrigin>,
-    /// What.
+    /// What is wrong.
     pub kind: ConfigErrorKind,
 }
 
@@ -76,9 +76,9 @@ pub enum ConfigErrorKind {
         key: String,
         /// The value, shortened, and not shown at all if secret.
         shown: String,
-        /// What is allowed.
+        /// The allowed values.
         allowed: String,
-        /// What was probably meant.
+        /// The value that was probably meant.
         hint: Option<String>,
     },
     /// No setting has this key.
@@ -89,7 +89,7 @@ pub enum ConfigErrorKind {
         /// The most similar key there is.
         nearest: Option<String>,
     },
-    /// The key stands for a group of settings where a single one is needed.
+    /// The key names a group of settings where a single one is needed.
     #[error("{key} is a group of settings; name one of them, such as {}", some(members))]
     NotOneSetting {
         /// The key as given.
@@ -97,7 +97,7 @@ pub enum ConfigErrorKind {
         /// Keys that would do.
         members: Vec<String>,
     },
-    /// A key stands twice in the same section.
+    /// A key occurs twice in the same section.
     #[error("{key} is set twice; the first is on line {first_line}")]
     Duplicate {
         /// Full key.
@@ -110,10 +110,10 @@ pub enum ConfigErrorKind {
     Syntax {
         /// Character on the line, from 1.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// A tab where YAML wants spaces.
+    /// A tab where YAML requires spaces.
     #[error("a tab stands where YAML allows only spaces; indent with spaces")]
     Tab,
     /// The text is not UTF-8.
@@ -136,7 +136,7 @@ pub enum ConfigErrorKind {
     /// The outermost value is not a list of keys.
     #[error("the file holds {found}, but must hold sections such as 'compression:'")]
     NotAMapping {
-        /// What it is instead.
+        /// What was found.
         found: String,
     },
     /// More than one YAML document.
@@ -168,7 +168,7 @@ pub enum ConfigErrorKind {
     CannotEdit {
         /// Full key.
         key: String,
-        /// What stands in the way.
+        /// Why it cannot be done.
         reason: String,
     },
     /// The built-in file lacks a value: a defect of the program, which its tests prevent.
@@ -214,9 +214,9 @@ impl ConfigErrorKind {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", lines(errors))]
 pub struct ConfigErrors {
-    /// What is wrong, in the order it was found.
+    /// The errors, in the order in which they were found.
     pub errors: Vec<ConfigError>,
-    /// What is not wrong but worth a note.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -238,13 +238,13 @@ fn lines(errors: &[ConfigError]) -> String {
 /// Something worth a note that does not stop anything.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
-    /// Where.
+    /// The file, variable or flag it comes from.
     pub origin: ValueOrigin,
-    /// What.
+    /// What to look at.
     pub kind: WarningKind,
 }
 
-/// What is worth a note.
+/// The kind of a warning.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum WarningKind {

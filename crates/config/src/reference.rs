@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::walk::{Layer, TextSource, walk_file};
 use crate::yaml::{self, Data, Document, YamlNode};
 
-/// The file as it stands in the repository.
+/// The file in the repository.
 const TEXT: &str = include_str!("../default.yaml");
 const NAME: &str = "default.yaml";
 
@@ -20,7 +20,7 @@ impl Settings {
     }
 }
 
-/// What the default file says about a key or section: the comment above it.
+/// The comment above a key or section in the default file.
 pub(crate) fn describe(key: &str) -> Option<&'static str> {
     static DESCRIPTIONS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
         let mut descriptions = HashMap::new();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::datum::{Datum, FromDatum, Secret};
 use crate::kind::{ValueForm, ValueKind};
 
-/// What stands behind a key.
+/// The shape of a key's value.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyShape {
     /// A single value.
@@ -44,7 +44,7 @@ pub(crate) trait AllowedWords: FromDatum {
     const WORDS: &'static [&'static str];
 }
 
-/// What a field may be, and how it is read.
+/// The kind of a field, and how it is parsed.
 pub(crate) struct ValueRule<T> {
     pub(crate) shape: KeyShape,
     pub(crate) build: fn(&str, &Values) -> Result<T, String>,

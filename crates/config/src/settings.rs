@@ -16,12 +16,16 @@ section! {
         compression: CompressionSettings = nested(),
         /// Models for work on the side.
         auxiliary: AuxiliarySettings = nested(),
+        /// What is done to save money.
+        economy: EconomySettings = nested(),
         /// How long the provider is asked to keep the prompt.
         prompt_caching: PromptCachingSettings = nested(),
         /// What decides about the context.
         context: ContextSettings = nested(),
         /// The lossless engine and its tools.
         lcm: LcmSettings = nested(),
+        /// How what was compacted is found again.
+        recall: RecallSettings = nested(),
         /// The model that does the work.
         model: ModelSettings = nested(),
         /// What must not get out.
@@ -88,17 +92,17 @@ section! {
 section! {
     /// The model that writes summaries.
     SummaryModelSettings {
-        /// Who serves it, or `auto`, `main`, `rules`.
+        /// The provider, or `auto`, `main`, `rules`.
         provider: String = text(),
         /// Its name; empty or `main` for the model of the conversation.
         model: String = text(),
         /// Where it is served; empty for the usual address.
         base_url: String = address(),
-        /// The wire it is asked on.
+        /// The wire format of its requests.
         wire: WireChoice = choice(),
         /// The key to it.
         api_key: Secret = secret(),
-        /// The environment variable that holds the key.
+        /// The environment variable with the key.
         api_key_env: String = variable(),
         /// Its window in tokens.
         context_length: Option<u64> = optional(tokens()),
@@ -106,6 +110,44 @@ section! {
         timeout: Duration = seconds(1.0, 3600.0),
         /// Models to be asked when this one cannot write a summary, in this order.
         fallbacks: String = text(),
+    }
+}
+
+section! {
+    /// What is done to save money.
+    EconomySettings {
+        /// How much of it.
+        mode: EconomyMode = choice(),
+        /// Whether compaction is decided in money; none for what the mode does, here and below.
+        compaction: Option<bool> = optional(switch()),
+        /// Whether a conversation is compacted before its next call once its cached prompt has expired.
+        cold_cache: Option<bool> = optional(switch()),
+        /// Whether tool results are shortened before they are first sent.
+        tool_results: Option<bool> = optional(switch()),
+        /// Other modes for some clients, by the name of the program.
+        clients: BTreeMap<String, EconomyOverride> = entries(),
+        /// Other modes for the holders of some access tokens, by the name of the token.
+        tokens: BTreeMap<String, EconomyOverride> = entries(),
+    }
+}
+
+section! {
+    /// Another mode for some requests.
+    EconomyOverride {
+        /// The mode.
+        mode: Option<EconomyMode> = optional(choice()),
+    }
+}
+
+choices! {
+    /// How much is done to save money.
+    EconomyMode {
+        /// Nothing beyond compaction by the window.
+        Off = "off",
+        /// The content of requests stays as it is.
+        Balanced = "balanced",
+        /// Everything.
+        Thrift = "thrift",
     }
 }
 
@@ -134,7 +176,7 @@ section! {
     ContextSettings {
         /// Name of the engine.
         engine: String = name(),
-        /// Which engine steps in when that one gives no answer.
+        /// The engine that is used when that one does not answer.
         fallback: EngineFallback = choice(),
     }
 }
@@ -142,7 +184,7 @@ section! {
 section! {
     /// The lossless engine and its tools.
     LcmSettings {
-        /// Tokens of the messages one leaf stands for.
+        /// Tokens of the messages that one leaf replaces.
         chunk_tokens: usize = count(200, 10_000_000),
         /// Nodes that are condensed into one.
         fan_in: usize = count(2, 32),
@@ -163,10 +205,44 @@ section! {
     }
 }
 
+section! {
+    /// How what was compacted is found again.
+    RecallSettings {
+        /// Whether passages about a new message of the user are sent along with it after a compaction.
+        automatic: bool = switch(),
+        /// Tokens they may have together.
+        automatic_tokens: usize = count(50, 20_000),
+        /// The model for search by meaning.
+        embeddings: EmbeddingSettings = nested(),
+    }
+}
+
+section! {
+    /// The model for search by meaning: at an endpoint or in a file, or none.
+    EmbeddingSettings {
+        /// Where it is served; empty for none.
+        base_url: String = address(),
+        /// Its name there.
+        model: String = text(),
+        /// The key to it.
+        api_key: Secret = secret(),
+        /// The environment variable that holds the key.
+        api_key_env: String = variable(),
+        /// How long a question is waited for.
+        timeout: Duration = seconds(0.1, 60.0),
+        /// Dollars per million tokens.
+        price_per_million: Option<f64> = optional(number(0.0, 1_000.0)),
+        /// A static model in a file; empty for none.
+        static_model: String = text(),
+        /// Its tokenizer; empty for the one beside it.
+        tokenizer: String = text(),
+    }
+}
+
 choices! {
-    /// Which engine steps in when the chosen one gives no answer.
+    /// The engine that is used when the chosen one does not answer.
     EngineFallback {
-        /// None: the conversation goes on without a compaction, and people are told.
+        /// None: the conversation continues without a compaction, and the user is told.
         Nobody = "none",
         /// The built-in one.
         Compressor = "compressor",
@@ -178,7 +254,7 @@ section! {
     ModelSettings {
         /// Its name; empty for the one the request names.
         default: String = text(),
-        /// Who serves it, or `auto`.
+        /// The provider, or `auto`.
         provider: String = text(),
         /// Where it is served; empty for the usual address.
         base_url: String = address(),
@@ -202,7 +278,7 @@ section! {
 }
 
 section! {
-    /// What is configured of models that fit a pattern.
+    /// The settings of models that match a pattern.
     ModelWindow {
         /// Window in tokens.
         context_length: Option<u64> = optional(tokens()),
@@ -210,7 +286,7 @@ section! {
 }
 
 choices! {
-    /// A wire that models are asked on.
+    /// The wire format of requests to a model.
     WireChoice {
         /// Whichever the provider speaks best.
         Auto = "auto",
@@ -238,7 +314,7 @@ section! {
         result_max_chars: usize = count(1_000, 100_000_000),
         /// All results of one step together.
         step_max_chars: usize = count(1_000, 100_000_000),
-        /// What is still shown of a result that was set aside.
+        /// The size of the excerpt of a result that was set aside, in characters.
         preview_chars: usize = count(0, 100_000),
     }
 }
@@ -248,13 +324,13 @@ section! {
     GatewaySettings {
         /// Where it listens.
         bind: String = text(),
-        /// Who is asked, by name, in the order of the names.
+        /// The upstreams by name, in the order of the names.
         upstreams: BTreeMap<String, GatewayUpstream> = entries(),
         /// Paths of providers that access tokens may use under the operator's key, beside those that are built in.
         tenant_paths: String = text(),
         /// Whether programs of every user of the machine are served as long as there are no tokens.
         any_user: bool = switch(),
-        /// Whether models are given tools to look up what was folded away.
+        /// Whether models receive tools to look up what was compacted.
         recall: bool = switch(),
         /// How often a model may use them before it answers.
         recall_rounds: usize = count(1, 100),
@@ -274,7 +350,7 @@ section! {
         tls_cert: String = text(),
         /// The file with its key.
         tls_key: String = text(),
-        /// Who collects traces, if anyone does.
+        /// The address to which traces are sent, if any.
         traces_url: String = address(),
     }
 }
@@ -282,7 +358,7 @@ section! {
 choices! {
     /// The form of a log.
     LogForm {
-        /// Lines for people.
+        /// Lines of text.
         Text = "text",
         /// An object a line, for programs.
         Json = "json",
@@ -302,6 +378,15 @@ section! {
         api_key_env: Option<String> = optional(variable()),
         /// Requests it works on at once; none to find out or assume it.
         parallel_requests: Option<usize> = optional(count(1, 1_000)),
+    }
+}
+
+impl EconomySettings {
+    /// The mode of a client with an access token, by its name: that of the token counts before that of the client.
+    #[must_use]
+    pub fn mode_for(&self, client: &str, token: Option<&str>) -> EconomyMode {
+        let of_token = token.and_then(|token| self.tokens.get(token)?.mode);
+        of_token.or_else(|| self.clients.get(client)?.mode).unwrap_or(self.mode)
     }
 }
 

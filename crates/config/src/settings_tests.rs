@@ -34,3 +34,31 @@ fn the_longest_pattern_wins() {
     assert_eq!(chosen(&["**********", "gpt"], "gpt-5").as_deref(), Some("gpt"));
     assert_eq!(chosen(&["gpt*", "*gpt"], "gpt").as_deref(), Some("*gpt"), "of equals the first in order");
 }
+
+#[test]
+fn economy_is_a_word_or_a_section() {
+    use crate::EconomyMode::{Balanced, Off, Thrift};
+    for (file, mode) in [
+        ("", Off),
+        ("economy: off\n", Off),
+        ("economy: balanced\n", Balanced),
+        ("economy: { mode: off }\n", Off),
+        ("economy:\n  mode: thrift\n  cold_cache: no\n", Thrift),
+    ] {
+        let settings = Loader::new().file("config.yaml", file).load().unwrap().settings;
+        assert_eq!(settings.economy.mode, mode, "{file}");
+    }
+    let error = Loader::new().file("config.yaml", "economy: { mode: cheap }\n").load().unwrap_err();
+    assert!(error.to_string().contains("off, balanced or thrift"), "{error}");
+}
+
+#[test]
+fn economy_of_a_token_counts_before_that_of_a_client() {
+    use crate::EconomyMode::{Balanced, Off, Thrift};
+    let file = "economy:\n  mode: balanced\n  clients: { codex: { mode: off } }\n  tokens: { ci: { mode: thrift } }\n";
+    let economy = Loader::new().file("config.yaml", file).load().unwrap().settings.economy;
+    assert_eq!(economy.mode_for("claude-code", None), Balanced);
+    assert_eq!(economy.mode_for("codex", None), Off);
+    assert_eq!(economy.mode_for("codex", Some("ci")), Thrift);
+    assert_eq!(economy.mode_for("codex", Some("other")), Off);
+}

@@ -28,7 +28,7 @@ pub(crate) struct SettingAssignment {
     pub(crate) old_name: Option<String>,
 }
 
-/// What one source of settings gives.
+/// The values of one source of settings.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
     pub(crate) assignments: Vec<SettingAssignment>,

@@ -14,7 +14,7 @@ const KEY: &str = "model.context_length";
 /// A window that was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowSetting {
-    /// Tokens.
+    /// The window in tokens.
     pub tokens: u64,
     /// Where it was set, to be written after the value: `configured by --set`, `configured in config.yaml:3`.
     pub origin: String,
@@ -34,7 +34,7 @@ pub enum WindowScope {
 }
 
 impl WindowSetting {
-    /// The window of the settings where nobody knows in which layer it was set.
+    /// The window of the settings, where the layer it was set in is unknown.
     #[must_use]
     pub fn of(settings: &Settings) -> Option<Self> {
         let scope = Self::scope_of(settings);

@@ -12,7 +12,7 @@ use granit_parser::{
 };
 
 /// The largest file taken, far beyond any settings written by hand. Whoever reads a file can stop one byte later.
-pub const MAX_FILE_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// How deep sections and lists may be nested.
 const MAX_DEPTH: usize = 64;
 /// Comment lines in a row; every line of the largest file may be one.
@@ -30,14 +30,14 @@ pub(crate) struct YamlNode {
     /// Its bytes in the text, without anchor and tag. Empty for a value that was left out. A block mapping
     /// or list has the empty span at its start.
     pub(crate) span: Range<usize>,
-    /// Whether an anchor (`&name`) or a tag (`!!str`) stands before it.
+    /// Whether an anchor (`&name`) or a tag (`!!str`) precedes it.
     pub(crate) has_properties: bool,
     /// Whether an anchor makes it reachable from elsewhere.
     pub(crate) is_anchored: bool,
     pub(crate) data: Data,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Data {
     Scalar { text: String, style: Style },
@@ -172,7 +172,7 @@ impl Document {
         self.nodes.get(id.0)
     }
 
-    /// Whether an alias somewhere stands for this node.
+    /// Whether an alias refers to this node.
     pub(crate) fn is_referenced(&self, node: &YamlNode) -> bool {
         node.is_anchored
             && self.nodes.iter().any(|other| match other.data {
@@ -188,7 +188,7 @@ impl Document {
         &self.nodes
     }
 
-    /// The node an alias stands for, or the node itself.
+    /// The node an alias refers to, or the node itself.
     pub(crate) fn resolve(&self, id: NodeId) -> Option<&YamlNode> {
         let node = self.node(id)?;
         match node.data {
@@ -208,7 +208,7 @@ impl YamlNode {
         }
     }
 
-    /// What it is, for a message.
+    /// The kind of the value, for messages.
     pub(crate) fn describe(&self) -> &'static str {
         match &self.data {
             Data::Scalar { .. } => "a single value",

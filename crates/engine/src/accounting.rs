@@ -56,7 +56,7 @@ impl CallUsage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallRecord<'a> {
     pub(crate) target: &'a ModelTarget,
-    /// What for.
+    /// The task the call is recorded under, such as `chat` or `compression`.
     pub(crate) task: &'a str,
     pub(crate) at_ms: Millis,
     pub(crate) latency_ms: u64,

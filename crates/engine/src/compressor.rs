@@ -16,25 +16,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use throughline_compaction::{
-    AbortReason, Attempt, Budgets, Ledger, Maker, NoOpReason, Outcome, PayCheck, PruneRules, RuleSummariser,
-    Summariser, SummaryDocument, preview,
+    AbortReason, Attempt, Budgets, Correction, Ledger, Maker, NoOpReason, Outcome, PayCheck, PruneRules,
+    RuleSummariser, Summariser, SummaryDocument, preview,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::TokenModel;
 
-use crate::compressor::adapter::{
-    AttemptSpec, CompactionInput, CompactionTools, TextEstimator, outcome_of, scaled_budgets,
-};
-use crate::compressor::decision::{automatic, decide, due_at};
+use crate::compressor::adapter::{AttemptSpec, CompactionInput, CompactionTools, TextEstimator, outcome_of};
+use crate::compressor::decision::{affords_model, automatic, decide, due_at};
 use crate::compressor::preparation::{LateNotes, PreparedSummary};
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
 use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth};
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage};
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
-use crate::decide::trigger::{Automatic, Trigger, near_threshold, settled_tokens};
+use crate::decide::trigger::{Automatic, Trigger, near_threshold};
 use crate::limits::in_force::ModelInForce;
-use crate::limits::token_model::token_model_for;
 use crate::summary::{OneSummariser, SummariserSource, SummaryHost};
 use live_facts::LiveFacts;
 
@@ -102,6 +99,8 @@ struct CompressorState {
     prepared: Option<Arc<PreparedSummary>>,
     /// Views that were left so far.
     boundaries: u64,
+    /// What the person took out of the state.
+    corrections: Arc<[Correction]>,
     /// What a model wrote about the part that the notes in view stand for, too late for them.
     late: Option<Arc<SummaryDocument>>,
 }
@@ -115,10 +114,16 @@ struct SummaryTimeout(String);
 /// A prepared summary is brought up to date once so much stands behind it, in percent of a tail: a little before the
 /// tail would be too long for it to be used as it is.
 const EXTEND_FROM_TAIL_PERCENT: u64 = 115;
+/// Notes that the client pays for are begun from this share of the size at which the compaction is due: a tenth of it is a
+/// few calls, which take longer than a model takes for its notes, and few conversations end in between.
+const PAID_FROM_PERCENT: u64 = 90;
 /// What is folded ahead of time leaves at least this share of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
 impl Compressor {
+    /// The name of the built-in engine in settings and status.
+    pub const NAME: &str = BUILT_IN_ENGINE;
+
     /// An engine for one conversation.
     #[must_use]
     pub fn new(setup: CompressorSetup) -> Self {
@@ -158,13 +163,13 @@ impl Compressor {
     fn model(&self) -> Result<ModelInForce, EngineError> {
         self.state().model.clone().ok_or_else(|| EngineError::Unavailable {
             engine: BUILT_IN_ENGINE.to_owned(),
-            detail: "it was not told which model is in force".to_owned(),
+            detail: "it does not know which model is in use".to_owned(),
         })
     }
 
     fn tools(&self, model: &ModelInForce, conversation: &Snapshot) -> CompactionTools {
         let estimator = self.estimator.clone().unwrap_or_else(|| TextEstimator {
-            token_model: token_model_for(&model.model, conversation.wire_format),
+            token_model: TokenModel::for_model(&model.model, conversation.wire_format),
             correction: 1.0,
         });
         CompactionTools {
@@ -172,6 +177,7 @@ impl Compressor {
             prune: self.setup.prune,
             redactor: self.setup.redactor.clone(),
             recall: self.setup.recall.clone(),
+            corrections: Arc::clone(&self.state().corrections),
         }
     }
 
@@ -225,7 +231,7 @@ impl Compressor {
         let by_rules = tools.attempt(&gathered, aim, &RuleSummariser).await;
         let mut by_rules = outcome_of(&by_rules, request);
         if let CompressOutcome::Completed(done) = &mut by_rules {
-            done.report.warnings.insert(0, format!("folded by rules, because {because}"));
+            done.report.warnings.insert(0, format!("compacted by rules, because {because}"));
         }
         Ok(by_rules)
     }
@@ -280,7 +286,7 @@ impl Compressor {
 
     async fn run_ahead(&self, conversation: &Snapshot) -> Result<PrepareOutcome, EngineError> {
         let model = self.model()?;
-        let budgets = scaled_budgets(&model.budgets(), None, conversation);
+        let budgets = conversation.scaled_budgets(&model.budgets(), None);
         let known = self.state().prepared.clone().filter(|prepared| prepared.holds_for(conversation));
         let boundaries = self.state().boundaries;
         // Where nobody waits for a model it is asked once for each compaction; rules write of what comes after that.
@@ -306,10 +312,19 @@ impl Compressor {
         if due_at > full.threshold_tokens && !is_near {
             return Ok(PrepareOutcome::Nothing);
         }
+        // The client pays for the model: not before the compaction is at hand, and not for a conversation that may well be
+        // over before the notes have paid for themselves. Rules write then, when the compaction comes.
+        if self.setup.summary_wait.is_some() && asks_model {
+            let from = due_at.saturating_mul(PAID_FROM_PERCENT);
+            let is_at_hand = conversation.prompt_tokens.saturating_mul(100) >= from;
+            if !is_at_hand || !affords_model(&tools, &gathered, &model) {
+                return Ok(PrepareOutcome::Nothing);
+            }
+        }
         let to_come = due_at.saturating_sub(conversation.prompt_tokens);
         let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
         let tail_tokens = full.tail_tokens.saturating_sub(to_come).max(least_tail);
-        let at_threshold = scaled_budgets(
+        let at_threshold = conversation.scaled_budgets(
             &Budgets {
                 threshold_tokens: conversation.prompt_tokens.min(full.threshold_tokens),
                 tail_tokens,
@@ -321,7 +336,6 @@ impl Compressor {
                 ..full
             },
             None,
-            conversation,
         );
         let aim = AttemptSpec {
             budgets: &at_threshold,
@@ -362,7 +376,10 @@ impl Compressor {
     pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Worth), EngineError> {
         let (model, conversation) = (self.model()?, &request.conversation);
         let tools = self.tools(&model, conversation);
-        let asks_model = self.fitting_preparation(request).is_none()
+        // Where nobody waits for a model, rules write what was not prepared.
+        let by_rules = self.setup.summary_wait.is_some() && request.trigger == Trigger::ColdCache;
+        let asks_model = !by_rules
+            && self.fitting_preparation(request).is_none()
             && self.setup.summarisers.summariser_for(request).maker() == Maker::Model;
         let decided = decide(&tools, &CompactionInput::sizes_of(conversation), &model, request, asks_model);
         let worth = decided.worth(conversation);
@@ -380,7 +397,7 @@ impl Compressor {
 
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
         let model = self.model()?;
-        let budgets = scaled_budgets(&model.budgets(), None, conversation);
+        let budgets = conversation.scaled_budgets(&model.budgets(), None);
         let tools = self.tools(&model, conversation);
         let gathered = self.gather(conversation);
         let aim = AttemptSpec {
@@ -427,7 +444,7 @@ impl ContextEngine for Compressor {
 
     fn update_from_response<'a>(&'a self, usage: &'a MeasuredUsage) -> EngineFuture<'a, ()> {
         if let Some(usage) = &usage.usage {
-            self.state().last_prompt_tokens = Some(settled_tokens(usage));
+            self.state().last_prompt_tokens = Some(usage.prompt());
         }
         answered(())
     }
@@ -501,6 +518,15 @@ impl ContextEngine for Compressor {
         state.prepared = None;
         state.late = None;
         state.boundaries += 1;
+        drop(state);
+        answered(())
+    }
+
+    fn set_corrections<'a>(&'a self, corrections: &'a [Correction]) -> EngineFuture<'a, ()> {
+        let mut state = self.state();
+        if *state.corrections != *corrections {
+            state.corrections = corrections.into();
+        }
         drop(state);
         answered(())
     }

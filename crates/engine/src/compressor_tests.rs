@@ -172,7 +172,7 @@ async fn when_the_summariser_fails() {
         };
         assert_eq!(seen, expected, "{failure} {room:?} {on_failure:?}");
         if let CompressOutcome::Completed(done) = outcome {
-            assert!(done.report.warnings[0].starts_with("folded by rules, because"), "{:?}", done.report);
+            assert!(done.report.warnings[0].starts_with("compacted by rules, because"), "{:?}", done.report);
         }
     }
 }

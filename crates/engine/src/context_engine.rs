@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use throughline_compaction::Correction;
 
 use crate::context_engine::lifecycle::{Boundary, SessionEnd, SessionStart};
 use crate::context_engine::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Worth};
@@ -31,7 +32,7 @@ use crate::limits::in_force::ModelInForce;
 use crate::summary::{SummariserSource, SummaryHost};
 
 /// The name of the engine that needs no plugin.
-pub const BUILT_IN_ENGINE: &str = "compressor";
+pub(crate) const BUILT_IN_ENGINE: &str = "compressor";
 
 /// An answer of an engine on its way.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'a>>;
@@ -114,6 +115,11 @@ pub trait ContextEngine: Send + Sync {
 
     /// Makes a new view. The conversation itself is never changed; the host checks, records and commits what comes back.
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome>;
+
+    /// What the person took out of the state: notes written from now on do not tell of it. Told before each compaction.
+    fn set_corrections<'a>(&'a self, _corrections: &'a [Correction]) -> EngineFuture<'a, ()> {
+        answered(())
+    }
 
     /// How long a call waits for what is being prepared. `None`: as long as it takes.
     fn summary_wait(&self) -> Option<Duration> {

@@ -44,7 +44,7 @@ pub enum EngineEvent {
     PreparationPostponed,
     /// A summary could not be prepared; the compaction will try again.
     PreparationFailed {
-        /// Why.
+        /// A sentence for the user.
         detail: String,
     },
     /// A compaction began.
@@ -69,9 +69,9 @@ pub enum EngineEvent {
     CompactionNoOp {
         /// What brought it about.
         trigger: Trigger,
-        /// Why.
+        /// Why nothing was compacted.
         reason: NoOpReason,
-        /// In words.
+        /// A sentence for the user.
         detail: String,
     },
     /// A compaction was given up; the conversation is as it was.
@@ -80,16 +80,16 @@ pub enum EngineEvent {
         trigger: Trigger,
         /// Why; `None` when it was neither the summary nor the view.
         reason: Option<AbortReason>,
-        /// In words.
+        /// A sentence for the user.
         detail: String,
     },
     /// A compaction was put off.
     CompactionBlocked {
         /// What would have brought it about.
         trigger: Trigger,
-        /// Why.
+        /// What blocks compactions.
         cause: BlockCause,
-        /// In words.
+        /// A sentence for the user.
         detail: String,
         /// Until then, ...
         until_ms: Millis,
@@ -100,7 +100,7 @@ pub enum EngineEvent {
     CompactionLocked {
         /// What would have brought it about.
         trigger: Trigger,
-        /// Who.
+        /// The program that has the conversation open.
         holder: Holder,
         /// Until when at most.
         until_ms: Millis,
@@ -123,7 +123,7 @@ pub enum EngineEvent {
     },
     /// Another model was asked.
     FallbackUsed {
-        /// Which.
+        /// The model whose window it is.
         model: String,
         /// Instead of which.
         instead_of: String,
@@ -139,7 +139,7 @@ pub enum EngineEvent {
     },
     /// Something people should know.
     Notice {
-        /// In words.
+        /// A sentence for the user.
         text: String,
     },
 }

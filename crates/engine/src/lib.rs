@@ -35,6 +35,7 @@ mod limits;
 mod new_view;
 mod prompt;
 mod recorded_size;
+mod recorded_state;
 mod recorded_view;
 mod session;
 mod summary;
@@ -42,7 +43,7 @@ mod summary;
 mod test_talk;
 mod upstream;
 
-pub use compressor::adapter::{Scale, new_item, scaled_budgets};
+pub use compressor::adapter::Scale;
 pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure};
 pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use context_engine::outcome::{
@@ -53,10 +54,10 @@ pub use context_engine::registry::{EngineDirectory, Registry, RegistryError};
 pub use context_engine::snapshot::Snapshot;
 pub use context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
 pub use context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
-pub use context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
+pub use context_engine::{ContextEngine, EngineError, EngineFuture, answered};
 pub use decide::guard::BlockCause;
 pub use decide::recovery::{PartialAnswer, RecoveryAction, RecoveryFailure, WaitPolicy};
-pub use decide::trigger::{Automatic, Trigger, settled_tokens};
+pub use decide::trigger::{Automatic, Trigger};
 pub use dedup_notice::NoticeFilter;
 pub use event::{EngineEvent, EventSink};
 pub use host::Host;
@@ -65,20 +66,20 @@ pub use limits::in_use::LimitsInUse;
 pub use limits::price_source::PriceSource;
 pub use limits::target::ModelTarget;
 pub use limits::threshold_origin::ThresholdOrigin;
-pub use limits::token_model::token_model_for;
 pub use prompt::cached_prompt::CachedPrompt;
 pub use prompt::envelope::Envelope;
 pub use prompt::request_extras::RequestExtras;
-pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, ToolOutputPolicy};
+pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, Shortening, ToolOutputPolicy};
+pub use recorded_state::RecordedState;
 pub use recorded_view::{CommitAs, LoadedView};
 pub use session::{
-    CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionResult, Freshness, History,
-    IncomingMessage, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, RecordTiming, SessionError,
-    SessionSetup, learnt_window,
+    AutomaticRecall, CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionResult,
+    Freshness, History, IncomingMessage, LockPolicy, ManagedSession, ManualCompaction, RecallAccess,
+    RecordPolicy, RecordTiming, SessionError, SessionSetup, learnt_window,
 };
 pub use summary::{
-    ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, QUESTION_TASK,
-    RouteHealth, SUMMARY_TASK, SummariserSource, SummaryHost, SummaryRoute, SummarySetup,
+    ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, RouteHealth,
+    SummariserSource, SummaryHost, SummaryRoute, SummarySetup,
 };
 pub use upstream::translating::headers_on;
 pub use upstream::{

@@ -9,4 +9,3 @@ pub(crate) mod in_use;
 pub(crate) mod price_source;
 pub(crate) mod target;
 pub(crate) mod threshold_origin;
-pub(crate) mod token_model;

@@ -130,7 +130,7 @@ fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
 pub(crate) struct CommitInfo {
     /// The successor.
     pub(crate) id: SessionId,
-    /// When.
+    /// The time of the commit.
     pub(crate) at_ms: Millis,
     /// What brought it about.
     pub(crate) trigger: Trigger,

@@ -4,11 +4,10 @@
 //! Not for: conversations that are being held, which know their size.
 
 use throughline_store::{Millis, Owner, Session, Store, StoreError, StoredPreamble, UsageKind};
-use throughline_tokens::{Calibrator, ContentProfile};
+use throughline_tokens::{Calibrator, ContentProfile, TokenModel};
 
 use crate::context_engine::status::PendingRequest;
 use crate::limits::in_use::LimitsInUse;
-use crate::limits::token_model::token_model_for;
 use crate::prompt::estimate::Estimator;
 use crate::prompt::view::{RecordLocation, read_shown};
 use crate::session::learnt_calibration;
@@ -22,7 +21,7 @@ impl PendingRequest {
         limits: &LimitsInUse,
         now_ms: Millis,
     ) -> Result<PendingRequest, StoreError> {
-        let token_model = token_model_for(&limits.model, session.wire_format);
+        let token_model = TokenModel::for_model(&limits.model, session.wire_format);
         let preamble = StoredPreamble::last(store, owner, session)?;
         let fixed_tokens = preamble.map_or(0, |sent| {
             let system =

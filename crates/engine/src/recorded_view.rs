@@ -17,6 +17,7 @@ use throughline_transcript::{Message, SharedText, decode_message};
 
 use crate::compressor::adapter::change_name;
 use crate::new_view::{joined, push};
+use crate::recorded_state::NOTES_FIGURE;
 
 /// Who wrote a summary that was made without a model.
 const RULES: &str = "rules";
@@ -35,7 +36,7 @@ pub struct LoadedView {
 pub struct CommitAs<'a> {
     /// The id of the successor.
     pub id: &'a SessionId,
-    /// When.
+    /// The time of the compaction.
     pub at_ms: Millis,
     /// What brought it about: `command`, `preflight`, ...
     pub trigger: &'a str,
@@ -248,6 +249,7 @@ fn figures(report: &Report, trigger: &str) -> serde_json::Value {
         "summary_tokens": report.summary_tokens,
         "window_tokens": report.plan.window_tokens,
         "threshold_tokens": report.plan.threshold_tokens,
+        NOTES_FIGURE: report.notes,
         "pruned": report.pruned,
         "repairs": report.repairs,
         "timings_us": report.timings_us,

@@ -7,11 +7,12 @@
 //! State: [`ManagedSession`] consists of `PromptState` (what is sent), `Budget` (limits and sizes), `CompactionState`,
 //! `Persistence` (what the record has) and `EngineLink`.
 //!
-//! Parts: `call` the loop, `prepare` sizes and bodies, `compaction` one compaction, `background` summaries ahead of time,
+//! Parts: `call` the loop, `automatic_recall` passages that go along with what a person says, `prepare` sizes and bodies, `compaction` one compaction, `background` summaries ahead of time,
 //! `recover` steps after a failure, `settle` what an answer changes, `persist` messages on their way into the record,
 //! `concurrent` records that other processes write to, `client_bytes` a client's own bytes for earlier messages, `maintain`
-//! everything between calls, `record` blocking access to the store.
+//! everything between calls, `economy` limits that are decided in money, `record` blocking access to the store.
 
+mod automatic_recall;
 mod background;
 mod budget;
 mod call;
@@ -22,6 +23,7 @@ mod compaction;
 mod compaction_result;
 mod compaction_state;
 mod concurrent;
+mod economy;
 mod engine_link;
 mod error;
 mod maintain;
@@ -37,9 +39,11 @@ mod setup;
 mod stored_state;
 mod summary_host;
 
+pub use automatic_recall::AutomaticRecall;
 pub use call_input::{CacheMarking, CallInput, CallOutcome, RecordTiming};
 pub use client_bytes::ClientBytes;
 pub use compaction_result::{CompactionResult, ManualCompaction};
+pub use economy::RecallAccess;
 pub use error::SessionError;
 pub use managed::ManagedSession;
 pub(crate) use record::learnt_calibration;

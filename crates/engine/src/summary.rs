@@ -26,11 +26,8 @@ mod summariser;
 mod test_upstream;
 mod transcript;
 
-pub use call::SUMMARY_TASK;
 pub use host::SummaryHost;
 pub(crate) use host::{BookingFuture, SummaryCalls};
 pub use route::{RouteHealth, SummaryRoute};
-pub use source::{
-    ModelAnswer, ModelAnswerFuture, ModelQuestion, OneSummariser, QUESTION_TASK, SummariserSource,
-};
+pub use source::{ModelAnswer, ModelAnswerFuture, ModelQuestion, OneSummariser, SummariserSource};
 pub use summariser::{ModelSummaries, OwnModel, SummarySetup};

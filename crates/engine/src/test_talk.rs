@@ -8,12 +8,11 @@ use throughline_compaction::{
 };
 use throughline_store::SessionId;
 use throughline_testkit::big_transcript;
-use throughline_tokens::{CachePrices, ContentProfile, LimitPolicy, Limits};
+use throughline_tokens::{CachePrices, ContentProfile, LimitPolicy, Limits, TokenModel};
 use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
 
 use crate::context_engine::snapshot::Snapshot;
 use crate::limits::in_force::{EngineLimits, ModelInForce};
-use crate::limits::token_model::token_model_for;
 
 /// The model of every test.
 pub(crate) const MODEL: &str = "test-model";
@@ -26,7 +25,7 @@ pub(crate) fn session(wire_format: WireFormat, messages: usize, bytes: usize) ->
 
 /// What would be sent of these messages; the provider counts as we do.
 pub(crate) fn snapshot(wire_format: WireFormat, messages: &[Message]) -> Snapshot {
-    let model = token_model_for(MODEL, wire_format);
+    let model = TokenModel::for_model(MODEL, wire_format);
     let sizes: Vec<u64> =
         messages.iter().map(|message| model.estimate_content(&ContentProfile::of_message(message))).collect();
     let fixed_tokens = 500;

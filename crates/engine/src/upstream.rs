@@ -43,7 +43,7 @@ pub struct UpstreamAnswer {
 /// No answer, or not all of one.
 #[derive(Clone, Debug)]
 pub struct UpstreamFailure {
-    /// Why.
+    /// The reason there is no answer.
     pub cause: UpstreamFailureCause,
     /// What had been received, as far as it can go back into a history.
     pub received: Option<Answer>,

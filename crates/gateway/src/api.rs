@@ -8,15 +8,21 @@
 //! Not for: the wires of providers.
 
 mod body;
+mod change;
+mod context;
 mod conversations;
 mod error;
 mod events;
+mod login;
 mod manage;
+mod now;
+mod operator;
 mod query;
 mod read;
 mod response;
 mod routes;
 mod session_handle;
+mod state;
 
 use std::sync::Arc;
 
@@ -27,6 +33,7 @@ use hyper::{Method, Response, StatusCode};
 use crate::error::GatewayError;
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
+use crate::shared::Shared;
 use crate::tenant::Tenant;
 
 use error::ApiError;
@@ -36,20 +43,19 @@ use routes::{Route, RouteMatch};
 /// The description of everything here.
 const OPENAPI: &str = include_str!("api/openapi.json");
 
-/// Whether a path belongs here.
-pub(crate) fn is_own(path: &str) -> bool {
-    path == "/api" || path.starts_with("/api/")
-}
-
 /// A refusal from elsewhere in the form of this API.
 pub(crate) fn refuse(refused: &GatewayError) -> Response<ResponseBody> {
     ApiError::of(refused).respond()
 }
 
 /// Answers a request.
-pub(crate) async fn answer(gateway: Arc<Tenant>, inbound: InboundRequest) -> Response<ResponseBody> {
+pub(crate) async fn answer(
+    shared: &Shared,
+    gateway: Arc<Tenant>,
+    inbound: InboundRequest,
+) -> Response<ResponseBody> {
     let is_head = inbound.method == Method::HEAD;
-    let mut response = answered(&gateway, inbound).await.unwrap_or_else(|error| error.respond());
+    let mut response = answered(shared, &gateway, inbound).await.unwrap_or_else(|error| error.respond());
     if is_head {
         *response.body_mut() = ResponseBody::empty();
     }
@@ -57,6 +63,7 @@ pub(crate) async fn answer(gateway: Arc<Tenant>, inbound: InboundRequest) -> Res
 }
 
 async fn answered(
+    shared: &Shared,
     gateway: &Arc<Tenant>,
     inbound: InboundRequest,
 ) -> Result<Response<ResponseBody>, ApiError> {
@@ -83,13 +90,31 @@ async fn answered(
         Route::Session => read::session(gateway, name).await,
         Route::Transcript => read::transcript(gateway, name, &query).await,
         Route::View => read::view(gateway, name).await,
+        Route::State => state::show(gateway, name).await,
+        Route::CorrectState => state::correct(gateway, &inbound, name).await,
         Route::Search => read::search(gateway, &query).await,
         Route::Usage => read::usage(gateway, &query).await,
+        Route::Savings => read::savings(gateway, &query).await,
         Route::Events => events::stream(gateway, &inbound, &query).await,
         Route::Compact => manage::compact(gateway, &inbound, name).await,
         Route::Undo => manage::select(gateway, &inbound, name, manage::ViewStep::Back).await,
         Route::Redo => manage::select(gateway, &inbound, name, manage::ViewStep::Forward).await,
         Route::Run => read::run(gateway, name),
+        Route::Me => login::me(shared, gateway, &inbound),
+        Route::Login => login::login(shared, &inbound),
+        Route::Logout => login::logout(shared, &inbound),
+        Route::Now => now::now(gateway, &query).await,
+        Route::Calls => context::calls(gateway, &inbound, name).await,
+        Route::Compaction => context::compaction(gateway, name).await,
+        Route::Summary => context::summary(gateway, name).await,
+        Route::Export => change::export(gateway, name, &query).await,
+        Route::Delete => change::delete(gateway, name, &query).await,
+        Route::Health => operator::health(shared, &inbound).await,
+        Route::Settings => operator::settings(shared, &inbound).await,
+        Route::ChangeSetting => operator::change_setting(shared, &inbound).await,
+        Route::Tokens => operator::tokens(shared, &inbound).await,
+        Route::NewToken => operator::new_token(shared, &inbound).await,
+        Route::RevokeToken => operator::revoke_token(shared, &inbound, name).await,
         Route::Message => conversations::say(gateway, &inbound, name).await,
     }
 }

@@ -1,7 +1,8 @@
-//! Who may use the gateway: access tokens, the limits of each, and checks of requests from this machine.
+//! Who may use the gateway: access tokens, the limits of each, cookies of browsers, and checks of requests from this machine.
 
 pub(crate) mod access_tokens;
 pub(crate) mod admission;
+pub(crate) mod login;
 pub(crate) mod policy;
 pub(crate) mod rate_limit;
 pub(crate) mod spend;

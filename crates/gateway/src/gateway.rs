@@ -12,6 +12,7 @@ use crate::auth::policy::{AccessPolicy, PeerCheck};
 use crate::config::{GatewayConfig, GatewaySetup};
 use crate::http::router::handle;
 use crate::http::tls::Tls;
+use crate::operator::OperatorTools;
 use crate::shared::Shared;
 use crate::telemetry::traces::Tracer;
 
@@ -48,6 +49,17 @@ impl Gateway {
     /// of the machine.
     pub fn set_peer_check(&self, check: Option<PeerCheck>) {
         *self.shared.peer_check.write().unwrap_or_else(PoisonError::into_inner) = check;
+    }
+
+    /// Gives the gateway what only the program around it can do: settings, tokens, the state of the record.
+    pub fn set_operator_tools(&self, tools: Arc<dyn OperatorTools>) {
+        *self.shared.operator.write().unwrap_or_else(PoisonError::into_inner) = Some(tools);
+    }
+
+    /// A code that counts as an access token once, at the log-in of the page; `None` when the machine has no randomness.
+    #[must_use]
+    pub fn one_time_code(&self, secret: &str) -> Option<String> {
+        self.shared.login_codes.issue(secret)
     }
 
     /// Has the gateway speak TLS on connections that are taken from now on, or not.

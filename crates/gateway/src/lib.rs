@@ -17,6 +17,7 @@
 //! - `compaction`: compactions that a client requests, and the sealed item it keeps
 //! - `recall`: tools that the gateway answers itself
 //! - `api`: the gateway's own API under `/api`
+//! - `ui`: the web page under `/ui/`; `operator`: what only the program around the gateway can do
 //! - `telemetry`: events, metrics, traces
 //! - `shared` and `tenant`: state of the whole gateway, and of one owner
 //!
@@ -43,11 +44,13 @@ mod error;
 mod gateway;
 mod http;
 mod lookup;
+mod operator;
 mod proxy;
 mod recall;
 mod shared;
 mod telemetry;
 mod tenant;
+mod ui;
 
 pub use auth::access_tokens::{AccessTokens, TokenEntry, TokenLimits};
 pub use auth::policy::{AccessPolicy, PeerCheck, PeerUser};
@@ -55,6 +58,7 @@ pub use compaction::seal::SealKey;
 pub use config::{EngineSource, GatewayConfig, GatewayLimits, GatewaySetup};
 pub use gateway::Gateway;
 pub use http::tls::{Tls, TlsError};
+pub use operator::{NewToken, OperatorTools, SettingChange};
 pub use proxy::provider_paths::TenantPaths;
 pub use proxy::upstreams::{UpstreamSpec, Upstreams};
 pub use recall::{RecallConfig, RecallFuture, RecallOffer, RecallTools};

@@ -8,6 +8,7 @@ use throughline_store::Owner;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::auth::login::LoginCodes;
 use crate::auth::policy::{AccessPolicy, PeerCheck};
 use crate::auth::rate_limit::RateLimiter;
 use crate::config::{GatewayConfig, GatewaySetup, LiveConfig};
@@ -15,6 +16,7 @@ use crate::http::readiness::Readiness;
 use crate::http::request_body::BodyReader;
 use crate::http::tls::Tls;
 use crate::lookup::session_pool::SessionPool;
+use crate::operator::OperatorTools;
 use crate::telemetry::event::{GatewayEvent, GatewayEvents};
 use crate::telemetry::event_feed::EventFeed;
 use crate::telemetry::metrics::Metrics;
@@ -42,6 +44,8 @@ pub(crate) struct Shared {
     /// Bodies that are being read or worked on.
     pub(crate) bodies: BodyReader,
     pub(crate) readiness: Readiness,
+    pub(crate) login_codes: LoginCodes,
+    pub(crate) operator: RwLock<Option<Arc<dyn OperatorTools>>>,
 }
 
 impl Shared {
@@ -65,6 +69,8 @@ impl Shared {
             metrics,
             bodies: BodyReader::default(),
             readiness: Readiness::default(),
+            login_codes: LoginCodes::default(),
+            operator: RwLock::default(),
         }
     }
 
@@ -93,6 +99,10 @@ impl Shared {
 
     pub(crate) fn access(&self) -> Arc<AccessPolicy> {
         Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn operator(&self) -> Option<Arc<dyn OperatorTools>> {
+        self.operator.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn peer_check(&self) -> Option<PeerCheck> {

@@ -1,5 +1,6 @@
 //! Events, metrics and traces.
 
+pub(crate) mod activity;
 pub(crate) mod event;
 pub(crate) mod event_feed;
 pub(crate) mod metrics;

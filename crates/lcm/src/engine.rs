@@ -17,23 +17,23 @@ mod node_writer;
 mod outcome;
 pub(crate) mod render;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
 use throughline_compaction::AbortReason;
 use throughline_compaction::BeforeAfter;
 use throughline_compaction::Quality;
-use throughline_compaction::{Budgets, NoOpReason, PruneRules, RuleSummariser};
+use throughline_compaction::{Budgets, Correction, NoOpReason, PruneRules, RuleSummariser};
 use throughline_engine::{
-    Boundary, BoundaryReason, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor,
-    CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus, Headroom, Host, MeasuredUsage,
-    ModelInForce, OnSummaryFailure, OneSummariser, PrepareOutcome, Scale, SessionStart, Snapshot,
+    Boundary, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor, CompressorSetup,
+    ContextEngine, EngineError, EngineFuture, EngineStatus, Headroom, Host, MeasuredUsage, ModelInForce,
+    NewItem, OnSummaryFailure, OneSummariser, PrepareOutcome, Scale, SessionStart, Snapshot,
     SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
-    answered, new_item, scaled_budgets, settled_tokens, token_model_for,
+    answered,
 };
 use throughline_redact::Redactor;
-use throughline_store::{Owner, Store, StoreError, TOP_NODES};
+use throughline_store::{Owner, Store, StoreError, SummaryNode};
 use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::Groups;
 
@@ -42,15 +42,12 @@ use crate::engine::node_writer::{NodeWriter, RULES, RulesStep};
 use crate::engine::outcome::{CompactionStop, LcmView};
 use crate::limits::LcmLimits;
 use crate::owner_store::OwnerStore;
-use crate::recall::tools::{self, RecallToolset};
-
-/// The name it is chosen by.
-pub const LCM_ENGINE: &str = "lcm";
+use crate::recall::tools::RecallToolset;
 
 /// How long the nodes of one compaction may take, over all routes and attempts.
 const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
 /// Told with what the compressor made in its place.
-const NOT_RECORDED: &str = "this conversation is not in the record: it was folded into one summary";
+const NOT_RECORDED: &str = "this conversation is not in the record: it was compacted into one summary";
 /// What is compacted ahead of time leaves at least this share of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
@@ -100,19 +97,15 @@ pub struct LcmEngine {
     setup: LcmSetup,
     record: OwnerStore,
     recaller: RecallToolset,
-    /// For conversations that are not in the record.
+    /// Compacts conversations that are not in the record, and counts prompts and compactions of all.
     unrecorded: Compressor,
-    state: Mutex<LcmState>,
-}
-
-#[derive(Default)]
-struct LcmState {
-    model: Option<ModelInForce>,
-    last_prompt_tokens: Option<u64>,
-    compactions: u64,
+    model: Mutex<Option<ModelInForce>>,
 }
 
 impl LcmEngine {
+    /// The name of the engine in settings and status.
+    pub const NAME: &str = "lcm";
+
     /// An engine for one conversation.
     #[must_use]
     pub fn new(setup: LcmSetup) -> Self {
@@ -133,21 +126,16 @@ impl LcmEngine {
             longest_summary: setup.longest_summary,
             summary_wait: None,
         });
-        Self { setup, record, recaller, unrecorded, state: Mutex::new(LcmState::default()) }
-    }
-
-    // What the lock guards is plain figures, each replaced whole: a panic elsewhere leaves them usable.
-    fn state(&self) -> MutexGuard<'_, LcmState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { setup, record, recaller, unrecorded, model: Mutex::default() }
     }
 
     fn unavailable(detail: impl Into<String>) -> EngineError {
-        EngineError::Unavailable { engine: LCM_ENGINE.to_owned(), detail: detail.into() }
+        EngineError::Unavailable { engine: LcmEngine::NAME.to_owned(), detail: detail.into() }
     }
 
     fn model(&self) -> Result<ModelInForce, EngineError> {
-        let model = self.state().model.clone();
-        model.ok_or_else(|| Self::unavailable("it was not told which model is in force"))
+        let model = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        model.ok_or_else(|| Self::unavailable("it does not know which model is in use"))
     }
 
     /// Whether the record has the session of a conversation.
@@ -190,7 +178,7 @@ impl LcmEngine {
         model: &ModelInForce,
         budgets: &Budgets,
     ) -> Result<LcmView, CompactionStop> {
-        let token_model = token_model_for(&model.model, request.conversation.wire_format);
+        let token_model = TokenModel::for_model(&model.model, request.conversation.wire_format);
         let groups = Groups::of(&request.conversation.messages);
         let fold = self.fold(&request.conversation, budgets, &token_model, &groups);
         let plan = fold.cut(request.force).map_err(CompactionStop::Nothing)?;
@@ -249,9 +237,9 @@ impl LcmEngine {
         let stretched_tail_tokens = tail_tokens.saturating_mul(3) / 2;
         let ahead = Budgets { threshold_tokens, tail_tokens, stretched_tail_tokens, ..full.clone() };
         let no_target = None;
-        let cutting = scaled_budgets(&ahead, no_target, conversation);
-        let budgets = scaled_budgets(&full, no_target, conversation);
-        let token_model = token_model_for(&model.model, conversation.wire_format);
+        let cutting = conversation.scaled_budgets(&ahead, no_target);
+        let budgets = conversation.scaled_budgets(&full, no_target);
+        let token_model = TokenModel::for_model(&model.model, conversation.wire_format);
         let groups = Groups::of(&conversation.messages);
         let plan = match self.fold(conversation, &cutting, &token_model, &groups).cut(true) {
             Ok(plan) => plan,
@@ -293,8 +281,8 @@ impl LcmEngine {
 
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
         let model = self.model()?;
-        let budgets = scaled_budgets(&model.budgets(), None, conversation);
-        let token_model = token_model_for(&model.model, conversation.wire_format);
+        let budgets = conversation.scaled_budgets(&model.budgets(), None);
+        let token_model = TokenModel::for_model(&model.model, conversation.wire_format);
         let groups = Groups::of(&conversation.messages);
         let cut = self.fold(conversation, &budgets, &token_model, &groups).cut(true);
         Ok(!matches!(cut, Err(NoOpReason::Empty | NoOpReason::NothingInTheMiddle | NoOpReason::NothingNew)))
@@ -344,7 +332,7 @@ fn outcome_of(made: LcmView, request: &CompressRequest) -> CompressOutcome {
                 "attached": told.facts_attached,
             }),
             figures: json!({
-                TOP_NODES: nodes,
+                SummaryNode::TOP_NODES: nodes,
                 "fixed_tokens": conversation.fixed_tokens,
                 "summary_tokens": summary_tokens,
                 "written_by": told.written_by,
@@ -358,36 +346,30 @@ fn outcome_of(made: LcmView, request: &CompressRequest) -> CompressOutcome {
             facts_important: told.facts_important,
             facts_kept: told.facts_kept,
             facts_attached: told.facts_attached,
+            notes: None,
             prepared: told.found > 0,
             payback: None,
+            cost_micro_usd: None,
+            saved_per_call_micro_usd: None,
             written_by: told.written_by,
             warnings: told.notes,
         },
-        view: items.iter().map(new_item).collect(),
+        view: items.iter().map(NewItem::from).collect(),
     }))
 }
 
 impl ContextEngine for LcmEngine {
     fn name(&self) -> &str {
-        LCM_ENGINE
+        LcmEngine::NAME
     }
 
     fn update_model<'a>(&'a self, model: &'a ModelInForce) -> EngineFuture<'a, ()> {
-        let mut state = self.state();
-        if state.model.as_ref().is_some_and(|old| old.model != model.model) {
-            // The last prompt was counted by another tokenizer.
-            state.last_prompt_tokens = None;
-        }
-        state.model = Some(model.clone());
-        drop(state);
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
         self.unrecorded.update_model(model)
     }
 
     fn update_from_response<'a>(&'a self, usage: &'a MeasuredUsage) -> EngineFuture<'a, ()> {
-        if let Some(usage) = &usage.usage {
-            self.state().last_prompt_tokens = Some(settled_tokens(usage));
-        }
-        answered(())
+        self.unrecorded.update_from_response(usage)
     }
 
     fn should_compress(&self, prompt_tokens: u64) -> EngineFuture<'_, bool> {
@@ -412,6 +394,10 @@ impl ContextEngine for LcmEngine {
         self.unrecorded.worth_compressing(conversation, trigger)
     }
 
+    fn set_corrections<'a>(&'a self, corrections: &'a [Correction]) -> EngineFuture<'a, ()> {
+        self.unrecorded.set_corrections(corrections)
+    }
+
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {
         Box::pin(self.run(request))
     }
@@ -421,39 +407,29 @@ impl ContextEngine for LcmEngine {
     }
 
     fn session_started<'a>(&'a self, start: &'a SessionStart) -> EngineFuture<'a, ()> {
-        let mut state = self.state();
-        *state =
-            LcmState { model: state.model.take(), compactions: start.compactions, ..LcmState::default() };
-        drop(state);
         self.unrecorded.session_started(start)
     }
 
     fn session_reset(&self) -> EngineFuture<'_, ()> {
-        let mut state = self.state();
-        *state = LcmState { model: state.model.take(), ..LcmState::default() };
-        drop(state);
         self.unrecorded.session_reset()
     }
 
     fn boundary<'a>(&'a self, boundary: &'a Boundary) -> EngineFuture<'a, ()> {
-        let mut state = self.state();
-        state.compactions += u64::from(boundary.reason == BoundaryReason::Compression);
-        state.last_prompt_tokens = None;
-        drop(state);
         self.unrecorded.boundary(boundary)
     }
 
     fn tool_schemas(&self) -> EngineFuture<'_, Vec<ToolSchema>> {
-        answered(tools::schemas())
+        answered(RecallToolset::schemas())
     }
 
     fn handle_tool_call<'a>(&'a self, call: &'a ToolRequest) -> EngineFuture<'a, ToolAnswer> {
         Box::pin(async move {
             match self.recaller.call(call).await {
                 Some(answer) => Ok(answer),
-                None => {
-                    Err(EngineError::UnknownTool { engine: LCM_ENGINE.to_owned(), tool: call.name.clone() })
-                }
+                None => Err(EngineError::UnknownTool {
+                    engine: LcmEngine::NAME.to_owned(),
+                    tool: call.name.clone(),
+                }),
             }
         })
     }
@@ -467,10 +443,9 @@ impl ContextEngine for LcmEngine {
     }
 
     fn status(&self) -> EngineFuture<'_, EngineStatus> {
-        let status = self.model().map(|model| {
-            let state = self.state();
-            EngineStatus::of(LCM_ENGINE, model, state.last_prompt_tokens, state.compactions)
-        });
-        Box::pin(std::future::ready(status))
+        Box::pin(async move {
+            self.model()?;
+            Ok(EngineStatus { engine: Self::NAME.to_owned(), ..self.unrecorded.status().await? })
+        })
     }
 }

@@ -8,10 +8,10 @@
 //! For hosts that offer recall to a model, or the engine `lcm` to their sessions.
 //!
 //! ```
-//! use throughline_lcm::{RECALL_TOOLS, recall_schemas};
+//! use throughline_lcm::RecallToolset;
 //!
-//! let names: Vec<String> = recall_schemas().into_iter().map(|schema| schema.name).collect();
-//! assert!(names.iter().all(|name| RECALL_TOOLS.contains(&name.as_str())));
+//! let names: Vec<String> = RecallToolset::schemas().into_iter().map(|schema| schema.name).collect();
+//! assert!(names.iter().all(|name| RecallToolset::NAMES.contains(&name.as_str())));
 //! ```
 //!
 //! Not for: terminals, sockets, the clock.
@@ -21,10 +21,11 @@ mod limits;
 mod owner_store;
 mod recall;
 
-pub use engine::{LCM_ENGINE, LcmEngine, LcmSetup};
+pub use engine::{LcmEngine, LcmSetup};
 pub use limits::{LcmLimits, RecallLimits};
 pub use recall::expand::{ExpandQuery, ExpandedItem, Expansion};
 pub use recall::grep::{GrepPattern, GrepQuery};
-pub use recall::tools::{QUESTION_TOOL, RECALL_TOOLS, RecallToolset, schemas as recall_schemas};
+pub use recall::record_tools::{RecordToolError, RecordTools};
+pub use recall::tools::RecallToolset;
 pub use recall::tree::TreeNode;
 pub use recall::{NodeDescription, RecallError, RecallReader};

@@ -5,6 +5,7 @@
 pub(crate) mod expand;
 pub(crate) mod grep;
 pub(crate) mod question;
+pub(crate) mod record_tools;
 pub(crate) mod tools;
 pub(crate) mod tree;
 
@@ -213,6 +214,6 @@ fn add_parts(message: &Message, parts: &[Part], out: &mut String) {
 
 /// About how many tokens a text has, for whichever model reads it.
 pub(crate) fn text_tokens(text: &str) -> u64 {
-    let model: TokenModel = throughline_engine::token_model_for("", WireFormat::Chat);
+    let model: TokenModel = TokenModel::for_model("", WireFormat::Chat);
     model.estimate(&TextProfile::of(text))
 }

@@ -11,7 +11,7 @@ use throughline_provider::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// An endpoint that is asked over HTTP.
+/// An endpoint that is called over HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpUpstream {
     client: Client,
@@ -19,7 +19,7 @@ pub struct HttpUpstream {
 }
 
 impl HttpUpstream {
-    /// An endpoint, asked with these time limits.
+    /// An endpoint with these time limits.
     #[must_use]
     pub fn new(client: &Client, endpoint: Endpoint, limits: TimeLimits) -> Self {
         Self { client: client.with_limits(limits, RetryLimits::ONCE), endpoint }

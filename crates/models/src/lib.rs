@@ -3,7 +3,8 @@
 //!
 //! [`ModelSpec`] is a model as the settings name it, [`ModelAtEndpoint`] everything found out about it, and its
 //! [`target`](ModelAtEndpoint::target) what `throughline-engine` calls. [`resolve_limits`] is the one resolver of windows and
-//! thresholds. [`HttpUpstream`] is an endpoint as the engine sees it.
+//! thresholds. [`HttpUpstream`] is an endpoint as the engine sees it. With the feature `embeddings` there is also the embedding model of
+//! the settings and the worker that makes vectors with it.
 //!
 //! ```
 //! use throughline_config::Loader;
@@ -31,6 +32,8 @@
 //! For programs that read Throughline's settings file. Not for: reading the file or the environment, and rules about
 //! context (`throughline-engine`).
 
+#[cfg(feature = "embeddings")]
+mod embeddings;
 #[cfg(feature = "http")]
 mod http_upstream;
 mod model_spec;
@@ -39,9 +42,12 @@ mod resolve;
 mod summary_settings;
 mod threshold;
 
+#[cfg(feature = "embeddings")]
+pub use embeddings::{ConfiguredEmbedder, EmbeddingWorker};
 #[cfg(feature = "http")]
 pub use http_upstream::HttpUpstream;
 pub use model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 pub use resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
 #[cfg(feature = "http")]
 pub use summary_settings::{ClientOwners, RouteSearch, SummarySettings};
+pub use threshold::economy_of;

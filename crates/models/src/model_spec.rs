@@ -26,20 +26,20 @@ use crate::http_upstream::HttpUpstream;
 use crate::resolve::{LimitSources, ResolvedLimits, resolve_limits};
 use crate::threshold::ThresholdChoice;
 
-/// The longest answer where a wire wants a limit and nobody set one.
+/// The output cap where a wire format requires one and none is configured.
 const USUAL_OUTPUT_TOKENS: u64 = 16_384;
 
 /// The prefix of the settings for models that write summaries.
 const SUMMARIES: &str = "auxiliary.compression";
 
-/// A model as somebody asked for it.
+/// A model as configured or requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSpec {
-    /// Where in the settings it stands, for messages: `model`, `auxiliary.compression`.
+    /// The prefix of its settings, for messages: `model`, `auxiliary.compression`.
     pub prefix: &'static str,
-    /// Its name; may be empty where the provider is to be asked first.
+    /// Its name. Empty when the provider's list of models decides.
     pub model: String,
-    /// Who serves it, or `auto`.
+    /// The provider, or `auto`.
     pub provider: String,
     /// Where, if not at the usual address.
     pub base_url: String,
@@ -47,7 +47,7 @@ pub struct ModelSpec {
     pub wire: Option<WireFormat>,
     /// The key.
     pub api_key: Secret,
-    /// The variable that holds it.
+    /// The environment variable with the key.
     pub api_key_env: String,
     /// The window that is configured, and for which models.
     pub window: Option<WindowSetting>,
@@ -159,7 +159,7 @@ impl ModelSpec {
         }
     }
 
-    /// Models to be asked when that one fails, in their order.
+    /// The fallback models, in order.
     #[must_use]
     pub fn fallbacks(&self, settings: &Settings) -> Vec<Self> {
         let is_for_summaries = self.prefix == SUMMARIES;
@@ -218,13 +218,13 @@ impl ModelSpec {
         })
     }
 
-    /// Whether it is asked at the server that the settings name for the main model.
+    /// Whether it is at the server that the settings name for the main model.
     #[must_use]
     pub fn is_at_main_server(&self, settings: &Settings) -> bool {
         self.provider == settings.model.provider && self.base_url == settings.model.base_url
     }
 
-    /// Who serves it. `variable` looks up the environment for the caller.
+    /// Finds its endpoint. `variable` looks up the environment for the caller.
     pub fn endpoint(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Endpoint, EndpointError> {
         let settings = EndpointSettings {
             prefix: self.prefix,
@@ -240,7 +240,7 @@ impl ModelSpec {
     }
 }
 
-/// Whether a name in the settings stands for the model of the conversation.
+/// Whether a name in the settings means the model of the conversation.
 pub(crate) fn is_main(name: &str) -> bool {
     name.trim().eq_ignore_ascii_case("main")
 }
@@ -264,15 +264,15 @@ fn wire_format_of(wire: WireChoice) -> Option<WireFormat> {
 pub struct ModelAtEndpoint {
     /// Its name.
     pub model: String,
-    /// Who serves it; `None` where only the model itself was looked up.
+    /// Its endpoint; `None` where only the model itself was looked up.
     pub endpoint: Option<Endpoint>,
-    /// The wire it is asked on.
+    /// The wire format of its requests.
     pub wire: WireFormat,
-    /// Its window, and who says so.
+    /// Its window, and the source of the figure.
     pub window: ResolvedWindow,
     /// Why the configured window does not count for it, where one is configured and does not.
     pub unused_window: Option<String>,
-    /// What the catalogue knows.
+    /// The entry of the catalogue.
     pub known: KnownModel,
     /// Where compaction starts, and why.
     pub threshold: ThresholdChoice,
@@ -284,27 +284,27 @@ pub struct ModelAtEndpoint {
     pub price_source: PriceSource,
 }
 
-/// What is known beforehand when a model is looked up.
+/// Facts known before a model is looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownFacts<'a> {
     /// The settings.
     pub settings: &'a Settings,
     /// The catalogue.
     pub catalogue: &'a Catalogue,
-    /// What the endpoint says about the window, if it was asked.
+    /// The window the endpoint states, if it was queried.
     pub said: Option<EndpointWindow>,
     /// What an error taught earlier.
     pub learnt: Option<u64>,
 }
 
-/// Under what a model's learnt values are kept.
+/// The scope under which a model's learnt values are stored.
 #[must_use]
 pub fn learnt_scope(endpoint: &Endpoint, model: &str) -> GuardScope {
     GuardScope::Model { endpoint: endpoint.base.as_str().to_owned(), model: model.to_owned() }
 }
 
 impl ModelAtEndpoint {
-    /// Puts together what is known.
+    /// Combines the facts.
     #[must_use]
     pub fn of(wish: &ModelSpec, endpoint: Option<Endpoint>, before: &KnownFacts<'_>) -> Self {
         let KnownFacts { settings, catalogue, said, learnt } = *before;
@@ -349,8 +349,8 @@ impl ModelAtEndpoint {
     }
 
     #[cfg(feature = "http")]
-    /// Asks the endpoint itself for the window, and puts together what is known. An endpoint that does not answer is no
-    /// trouble: the other sources count then.
+    /// Queries the endpoint for the window, and combines the facts. When an endpoint does not answer, the other sources
+    /// count.
     pub async fn look_up(
         wish: &ModelSpec,
         endpoint: Endpoint,
@@ -362,8 +362,8 @@ impl ModelAtEndpoint {
         Self::of(wish, Some(endpoint), &KnownFacts { said: said.or(before.said), ..*before })
     }
 
-    /// The longest answer to ask for: what is configured, else a usual one where the wire demands a limit. Elsewhere the
-    /// provider's own is best.
+    /// The output cap to request: the configured one, else a usual one where the wire format requires a limit.
+    /// Elsewhere the provider's own default is best.
     #[must_use]
     pub fn output_cap_tokens(&self, configured: Option<u64>) -> Option<u64> {
         let usual = || {
@@ -374,7 +374,7 @@ impl ModelAtEndpoint {
     }
 
     #[cfg(feature = "http")]
-    /// The model, ready to be asked; `None` without an endpoint.
+    /// The model, ready to be called; `None` without an endpoint.
     #[must_use]
     pub fn target(&self, client: &Client) -> Option<ModelTarget> {
         self.target_within(client, TimeLimits::of(self.endpoint.as_ref()?))

@@ -18,25 +18,25 @@ const CLAUDE_CODE_TOKENS: u64 = 200_000;
 pub struct LimitSources<'a> {
     /// The model's name; empty where none is named.
     pub model: &'a str,
-    /// Who serves it, where that is known.
+    /// The provider, where it is known.
     pub provider: Option<EndpointKind>,
     /// Thresholds, windows of single models, the longest answer.
     pub settings: &'a Settings,
-    /// What `model.context_length`, or the setting in its place, says.
+    /// The value of `model.context_length`, or of the setting in its place.
     pub configured: Option<&'a WindowSetting>,
-    /// What is known of models.
+    /// The catalogue of models.
     pub catalogue: &'a Catalogue,
-    /// What the endpoint says, if it was asked.
+    /// The window the endpoint states, if it was queried.
     pub endpoint: Option<EndpointWindow>,
     /// What an error taught earlier.
     pub learnt: Option<u64>,
-    /// Who held the conversation, if it is a recorded one.
+    /// The client of a recorded conversation.
     pub recorded: Option<RecordedClient>,
-    /// The longest answer that requests ask for, where that is known. Counts before the setting.
+    /// The output cap of the requests, where it is known. It outranks the setting.
     pub output_cap_tokens: Option<u64>,
 }
 
-/// The program that a recorded conversation was held with, and what its log says.
+/// The client of a recorded conversation, with facts from its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedClient {
     /// Claude Code. It never sends more than its window has, so its largest prompt tells which of its two windows it had.
@@ -46,19 +46,19 @@ pub enum RecordedClient {
     },
     /// A client whose log states the window.
     Stated {
-        /// Tokens.
+        /// The window in tokens.
         window_tokens: u64,
     },
 }
 
-/// What holds for a model.
+/// The limits of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedLimits {
-    /// The window, who says so, and what others say.
+    /// The window with its source, and the values of other sources.
     pub window: ResolvedWindow,
     /// Why the configured window does not count for this model, where one is configured and does not.
     pub unused_window: Option<String>,
-    /// What the catalogue knows.
+    /// The entry of the catalogue.
     pub known: KnownModel,
     /// Where compaction starts, and why.
     pub threshold: ThresholdChoice,

@@ -10,7 +10,7 @@ use throughline_tokens::Catalogue;
 
 use crate::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, is_main, learnt_scope};
 
-/// Asks no model at all, as a provider's name.
+/// The provider name that means no model at all.
 const RULES: &str = "rules";
 
 /// Models that shall write summaries, as the settings have it.
@@ -18,12 +18,12 @@ const RULES: &str = "rules";
 pub struct SummarySettings {
     /// Other models than the conversation's own, in their order.
     pub others: Vec<ModelSpec>,
-    /// When that one is asked.
+    /// When the conversation's own model writes summaries.
     pub own_model: OwnModel,
 }
 
 impl SummarySettings {
-    /// What the settings ask for; `None` when summaries are made by rules alone.
+    /// Reads the settings; `None` when rules alone write summaries.
     #[must_use]
     pub fn of(settings: &Settings) -> Option<Self> {
         let summary = &settings.auxiliary.compression;
@@ -70,16 +70,16 @@ pub enum ClientOwners {
     Several,
 }
 
-/// Models that can be asked, and what is wrong with those that cannot.
+/// Models that can be called, and the problems of those that cannot.
 #[derive(Clone, Debug, Default)]
 pub struct SummaryRoutes {
-    /// Ready to be asked, in their order.
+    /// Models that are ready, in order.
     pub routes: Vec<SummaryRoute>,
-    /// What people should know at the start: which setting keeps a model from being asked.
+    /// Messages for the user: the setting that keeps a model from being called.
     pub problems: Vec<String>,
 }
 
-/// What is needed to find models.
+/// Everything needed to find models.
 pub struct RouteSearch<'a> {
     /// The settings.
     pub settings: &'a Settings,
@@ -120,7 +120,7 @@ impl RouteSearch<'_> {
             learnt: (self.learnt)(&learnt_scope(&endpoint, &wish.model)),
         };
         let model = ModelAtEndpoint::look_up(wish, endpoint, self.client, &before).await;
-        let target = model.target(self.client).ok_or_else(|| "nobody serves it".to_owned())?;
+        let target = model.target(self.client).ok_or_else(|| "no endpoint serves it".to_owned())?;
         Ok(SummaryRoute { target, time_limit: self.settings.auxiliary.compression.timeout })
     }
 }

@@ -3,23 +3,23 @@
 //! A pattern of `compression.models` outranks everything; without one, models of a Codex subscription whose window fills
 //! fast get a higher threshold, once said and easily turned off; otherwise the general setting holds.
 
-use throughline_config::{CompressionSettings, Settings};
+use throughline_config::{CompressionSettings, EconomyMode, EconomySettings, Settings};
 use throughline_engine::ThresholdOrigin;
-use throughline_tokens::LimitPolicy;
+use throughline_tokens::{Economy, LimitPolicy};
 
 /// Where the threshold of Codex subscriptions is raised to.
 const CODEX_RATIO: f64 = 0.85;
 const CODEX_PROVIDER: &str = "openai-codex";
 const CODEX_MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
 
-/// A threshold and why it holds.
+/// A threshold and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdChoice {
     /// Share of the window.
     pub ratio: f64,
     /// Tokens, in place of the share.
     pub tokens: Option<u64>,
-    /// Why.
+    /// The setting or rule the value comes from.
     pub origin: ThresholdOrigin,
 }
 
@@ -53,7 +53,7 @@ fn is_codex(provider: &str, model: &str) -> bool {
     provider.eq_ignore_ascii_case(CODEX_PROVIDER) && CODEX_MODELS.into_iter().any(starts)
 }
 
-/// What the settings ask for, for a window and an output cap.
+/// The policy from the settings, for a window and an output cap.
 #[must_use]
 pub(crate) fn limit_policy(
     settings: &Settings,
@@ -79,6 +79,22 @@ pub(crate) fn limit_policy(
         tool_result_chars: settings.tool_output.result_max_chars as u64,
         tool_step_chars: settings.tool_output.step_max_chars as u64,
         tool_preview_chars: settings.tool_output.preview_chars as u64,
+        economy: economy_of(&settings.economy, settings.economy.mode),
+    }
+}
+
+/// The means of saving money that a mode stands for, each as its own setting says where it says anything.
+#[must_use]
+pub fn economy_of(settings: &EconomySettings, mode: EconomyMode) -> Economy {
+    let of_mode = match mode {
+        EconomyMode::Off => Economy::OFF,
+        EconomyMode::Balanced => Economy::BALANCED,
+        EconomyMode::Thrift => Economy::THRIFT,
+    };
+    Economy {
+        compaction: settings.compaction.unwrap_or(of_mode.compaction),
+        cold_cache: settings.cold_cache.unwrap_or(of_mode.cold_cache),
+        tool_results: settings.tool_results.unwrap_or(of_mode.tool_results),
     }
 }
 

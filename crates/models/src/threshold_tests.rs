@@ -126,3 +126,18 @@ fn the_requests_own_cap_is_reserved_before_the_configured_one() {
     assert_eq!(reserved(Some(32_000)), 32_000);
     assert_eq!(reserved(None), 8_000);
 }
+
+#[test]
+fn a_mode_of_economy_is_a_set_of_means_and_each_has_its_own_key() {
+    use throughline_tokens::Economy;
+
+    use super::economy_of;
+    let economy = |yaml: &str| {
+        let settings = settings(yaml).economy;
+        economy_of(&settings, settings.mode)
+    };
+    assert_eq!(economy(""), Economy::OFF);
+    assert_eq!(economy("economy: balanced"), Economy::BALANCED);
+    assert_eq!(economy("economy: {mode: thrift, tool_results: off}"), Economy::BALANCED);
+    assert_eq!(economy("economy: {cold_cache: on}"), Economy { cold_cache: true, ..Economy::OFF });
+}

@@ -28,7 +28,7 @@ use crate::services::HostServices;
 pub struct Launch {
     /// The program.
     pub program: PathBuf,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: Vec<String>,
     /// Where it runs.
     pub folder: PathBuf,
@@ -37,7 +37,7 @@ pub struct Launch {
 /// What an engine may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineBounds {
-    /// Until it has said who it is.
+    /// Time until it has introduced itself.
     pub start: Duration,
     /// For anything but a compaction.
     pub answer: Duration,
@@ -78,7 +78,7 @@ pub(crate) enum CallFailure {
     Gone(String),
     /// It answered with an error.
     Error(RpcError),
-    /// It answered with something else than was asked for.
+    /// The answer has another form than the method requires.
     Unreadable(String),
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Connection {
     ended: Arc<Mutex<Option<String>>>,
     /// Asks the task that owns the process to kill it.
     kill: Arc<Notify>,
-    /// How it ended, in words, once it has.
+    /// A description of how it ended, once it has.
     exit: watch::Receiver<Option<String>>,
     tasks: Mutex<Vec<AbortHandle>>,
 }
@@ -158,12 +158,12 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Whether it still runs, as far as is known.
+    /// Whether it is still running, as far as is known.
     pub(crate) fn is_open(&self) -> bool {
         lock(&self.ended).is_none()
     }
 
-    /// Asks and waits.
+    /// Sends a request and waits for the answer.
     pub(crate) async fn ask<P: Serialize>(
         &self,
         method: &str,
@@ -205,7 +205,7 @@ impl Connection {
         stdin.flush().await
     }
 
-    /// Closes its input and waits for its end; `false` when it goes on all the same.
+    /// Closes its input and waits for its end. `false` when it continues to run.
     pub(crate) async fn close(&self, limit: Duration) -> bool {
         drop(self.stdin.lock().await.take());
         exited(&self.exit, limit).await.is_some()
@@ -222,7 +222,7 @@ impl Connection {
     }
 }
 
-/// Owns a process until its end, and publishes in words how it ended.
+/// Owns a process until its end, and publishes how it ended.
 async fn reap(mut child: Child, kill: Arc<Notify>, ends: watch::Sender<Option<String>>) {
     let status = tokio::select! {
         status = child.wait() => status,
@@ -239,14 +239,14 @@ async fn reap(mut child: Child, kill: Arc<Notify>, ends: watch::Sender<Option<St
     ends.send_replace(Some(words));
 }
 
-/// How a process ended, in words; `None` when it still runs after `limit`.
+/// How a process ended; `None` when it still runs after `limit`.
 async fn exited(exit: &watch::Receiver<Option<String>>, limit: Duration) -> Option<String> {
     let mut exit = exit.clone();
     let ended = tokio::time::timeout(limit, exit.wait_for(Option::is_some)).await;
     ended.ok()?.ok().and_then(|words| words.clone())
 }
 
-/// Where an engine's words go.
+/// Receives what an engine logs.
 #[derive(Clone)]
 struct EngineLog {
     services: Arc<dyn HostServices>,
@@ -259,7 +259,7 @@ impl EngineLog {
     }
 }
 
-/// Takes a question back that nobody waits for any more.
+/// Removes a pending request on drop.
 struct PendingGuard<'a> {
     waiting: &'a PendingCalls,
     id: u64,
@@ -271,7 +271,7 @@ impl Drop for PendingGuard<'_> {
     }
 }
 
-/// Remembers why it ended, and lets go of everyone who waits.
+/// Stores why it ended, and fails all pending requests.
 fn end(ended: &Mutex<Option<String>>, waiting: &PendingCalls, why: &str) {
     lock(ended).get_or_insert_with(|| why.to_owned());
     lock(waiting).clear();
@@ -281,13 +281,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Listens to what a process says.
+/// Reads the output of a process.
 struct Listener {
     own: std::sync::Weak<Connection>,
     waiting: PendingCalls,
     ended: Arc<Mutex<Option<String>>>,
     exit: watch::Receiver<Option<String>>,
-    /// Passes on what it writes to its standard error.
+    /// Passes its standard error on to the log.
     errors: JoinHandle<()>,
     log: EngineLog,
     bounds: EngineBounds,
@@ -333,7 +333,7 @@ impl Listener {
         }
     }
 
-    /// Takes a line; `false` when it is none of the protocol.
+    /// Handles a line; `false` when it is not a message of the protocol.
     fn take(&self, line: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(line) else { return false };
         let Ok(parsed) = serde_json::from_str::<RpcLine<'_>>(text) else { return false };
@@ -362,7 +362,7 @@ impl Listener {
         }
     }
 
-    /// Answers what the engine asks of its host.
+    /// Answers a request of the engine.
     fn serve(&self, id: Option<Value>, asked: String, params: Option<Box<RawValue>>) {
         let (log, own) = (self.log.clone(), self.own.clone());
         tokio::spawn(async move {
@@ -376,7 +376,7 @@ impl Listener {
     }
 }
 
-/// What a host answers to an engine.
+/// The host's answer to a request of the engine.
 async fn served(log: &EngineLog, asked: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, RpcError> {
     #[derive(serde::Deserialize)]
     struct Key {

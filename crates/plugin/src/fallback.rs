@@ -8,10 +8,10 @@ use throughline_engine::{
     Snapshot, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
 };
 
-/// Told when the other one stepped in, and why; once as long as that is the same.
+/// Called when the fallback is used, with the reason; once while the reason stays the same.
 pub(crate) type OnFallback = Arc<dyn Fn(&EngineError) + Send + Sync>;
 
-/// An engine and its stand-in.
+/// An engine with a fallback.
 pub struct FallbackEngine {
     engine: Arc<dyn ContextEngine>,
     stand_in: Arc<dyn ContextEngine>,

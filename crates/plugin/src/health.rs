@@ -39,7 +39,7 @@ impl RestartBackoff {
         self.not_before = Some((Instant::now() + pause, why.to_owned()));
     }
 
-    /// It did what it was asked to.
+    /// A call succeeded.
     pub(crate) fn went_well(&mut self) {
         *self = Self::default();
     }

@@ -36,7 +36,7 @@ pub use conformance::{CheckVerdict, ConformanceCheck, MakeEngine};
 pub use connection::{EngineBounds, Launch};
 pub use fallback::FallbackEngine;
 pub use health::EngineHealth;
-pub use manifest::{MANIFEST_FILE, Manifest};
+pub use manifest::Manifest;
 pub use process_engine::ProcessEngine;
 pub use protocol::{PROTOCOL_SCHEMA, PROTOCOL_VERSION, SummaryParams, SummaryText};
 pub use serve::serve_engine;

@@ -7,7 +7,7 @@ use throughline_config::{ConfigErrors, FlatEntry, FlatValue};
 use crate::connection::Launch;
 
 /// The file that makes a directory an engine.
-pub const MANIFEST_FILE: &str = "plugin.yaml";
+const MANIFEST_FILE: &str = "plugin.yaml";
 
 /// What an engine says of itself before it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,15 +31,15 @@ pub enum ManifestError {
     /// Something is missing.
     #[error("{MANIFEST_FILE}: `{key}` is missing")]
     Missing {
-        /// What.
+        /// The missing key.
         key: &'static str,
     },
     /// Something is of the wrong kind.
     #[error("{MANIFEST_FILE}:{line}: `{key}` must be {wanted}")]
     WrongKind {
-        /// What.
+        /// The key with the wrong value.
         key: String,
-        /// Where.
+        /// Its line, counted from one.
         line: usize,
         /// What it must be.
         wanted: &'static str,
@@ -55,6 +55,9 @@ pub enum ManifestError {
 }
 
 impl Manifest {
+    /// The file that makes a directory an engine.
+    pub const FILE_NAME: &str = MANIFEST_FILE;
+
     /// Reads the manifest of the directory of this name.
     pub fn read(directory: &str, bytes: &[u8]) -> Result<Self, ManifestError> {
         let entries = FlatEntry::read_all(MANIFEST_FILE, bytes)?;

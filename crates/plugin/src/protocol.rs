@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub const PROTOCOL_VERSION: u64 = 1;
 
 /// Every message of the protocol, as a JSON Schema.
-pub const PROTOCOL_SCHEMA: &str = include_str!("../../../docs/engine-protocol.schema.json");
+pub const PROTOCOL_SCHEMA: &str = include_str!("../engine-protocol.schema.json");
 
 /// Methods a host asks an engine.
 pub(crate) mod method {
@@ -99,7 +99,7 @@ pub(crate) struct RpcLine<'a> {
 pub(crate) struct RpcError {
     /// See [`code`].
     pub code: i64,
-    /// In words.
+    /// A sentence that says what went wrong.
     pub message: String,
 }
 

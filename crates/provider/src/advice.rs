@@ -1,4 +1,4 @@
-//! What a person can do about trouble, with the setting or variable that mends it.
+//! Advice for the user about a failed call, with the setting or variable to change.
 //!
 //! Not for: trouble that is mended without anyone being asked.
 
@@ -10,7 +10,7 @@ use crate::provider_error::{
 };
 
 impl ProviderError {
-    /// What to do about a call that failed; `None` where nothing but waiting helps, or nothing is known to.
+    /// Advice about a failed call. `None` where only waiting helps, or nothing is known to help.
     #[must_use]
     pub fn advice(&self, endpoint: &Endpoint, model: &str) -> Option<String> {
         advice_at(self, endpoint, model, &endpoint.base.of_wire(endpoint.wire))
@@ -23,7 +23,7 @@ impl ProviderError {
     }
 }
 
-/// What to do where `asked` is the address that was asked.
+/// Advice for an error of the address `asked`.
 fn advice_at(trouble: &ProviderError, endpoint: &Endpoint, model: &str, asked: &str) -> Option<String> {
     let prefix = &endpoint.settings_prefix;
     let address = endpoint.base.as_str();
@@ -91,8 +91,8 @@ fn advice_at(trouble: &ProviderError, endpoint: &Endpoint, model: &str, asked: &
     })
 }
 
-/// The wire whose way of sending a key an endpoint asks for, where that is not ours. Only who is spoken to on a wire of the
-/// user's choice can be spoken to on another.
+/// The wire format whose key header the endpoint wants, where that is not the one we send. Only an endpoint whose wire
+/// format the user chose can be called on another.
 fn other_wire_of_key(trouble: &ProviderError, endpoint: &Endpoint) -> Option<WireFormat> {
     match endpoint.wire {
         // Without a key the first thing that is missing is the key.

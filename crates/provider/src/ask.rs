@@ -19,6 +19,7 @@ use crate::transport::{Stage, fault_of};
 use crate::window::{EndpointWindow, WindowQuestion, WindowRoom};
 use crate::window_answers::slots_in_llama_props;
 
+/// A server on this machine answers a list at once or is not there; one on the network may take a few seconds.
 const LOCAL_LIMIT: Duration = Duration::from_secs(3);
 const REMOTE_LIMIT: Duration = Duration::from_secs(10);
 /// Lists of thousands of models are a few megabytes.
@@ -29,7 +30,7 @@ const MOST_BYTES: usize = 32 * 1024 * 1024;
 pub struct ListedModel {
     /// Its name there.
     pub id: String,
-    /// Its window, where the list says.
+    /// The window, where the list states it.
     pub window: Option<EndpointWindow>,
 }
 
@@ -44,8 +45,8 @@ enum EndpointQuery {
 }
 
 impl Client {
-    /// Asks an endpoint for the window of a model, in every way its kind knows. What is allocated counts before what is
-    /// advertised; the first that answers ends the asking.
+    /// Asks an endpoint for the window of a model, by every query its kind understands. A window that is allocated
+    /// ranks before one that is advertised. The first answer ends the search.
     pub async fn ask_window(&self, endpoint: &Endpoint, model: &str) -> Option<EndpointWindow> {
         let mut advertised = None;
         for question in questions(endpoint) {
@@ -158,7 +159,7 @@ impl Client {
     }
 }
 
-/// How an endpoint is asked for a window, the surest way first.
+/// The queries for a window, the most reliable first.
 fn questions(endpoint: &Endpoint) -> Vec<EndpointQuery> {
     match endpoint.kind {
         EndpointKind::Anthropic => vec![EndpointQuery::OneModel],

@@ -15,8 +15,6 @@ use throughline_wire::Request;
 use crate::cache_policy::{CacheTtl, MarkLayout};
 use crate::json_edit::{inserted, offset_in, without_member};
 
-/// Providers accept this many marks a request.
-pub const MOST_MARKS: usize = 4;
 /// A mark finds an older entry at most 20 blocks before it. A turn that adds more than this many gets a mark where the
 /// call before it ended.
 const BLOCKS_WITHOUT_INTERMEDIATE: usize = 15;
@@ -27,21 +25,21 @@ const MEMBER: &str = "cache_control";
 pub struct CacheMarks {
     /// Where they go.
     pub layout: MarkLayout,
-    /// For how long what they mark is kept.
+    /// How long the marked prefix stays in the cache.
     pub ttl: CacheTtl,
 }
 
 /// A request before it is marked.
 #[derive(Clone, Copy, Debug)]
 pub struct Unmarked<'a> {
-    /// Standing instructions that stand outside the list: a string or a list of blocks.
+    /// The system prompt where it is outside the list of messages: a string or a list of blocks.
     pub system: Option<RawJson<'a>>,
     /// How many blocks at the end of the system prompt are notes that came later: the mark goes before them, so that what
     /// was cached without them stays cached.
     pub notes_after_system: usize,
     /// Tool definitions.
     pub tools: Option<RawJson<'a>>,
-    /// Whether the client asked the provider to mark the end by itself.
+    /// Whether the client asked the provider to place a mark at the end itself.
     pub has_automatic_mark: bool,
     /// The messages.
     pub messages: &'a [Message],
@@ -67,7 +65,7 @@ pub struct PlacedMarks {
     pub on_messages: Vec<usize>,
     /// The one of them that bridges a turn of many blocks.
     pub intermediate: Option<usize>,
-    /// Marks of the client, which are left as they are. Where there are any, there are none of ours.
+    /// The number of marks the client placed. They are left as they are, and we add none.
     pub of_client: usize,
 }
 
@@ -80,6 +78,9 @@ impl PlacedMarks {
 }
 
 impl CacheMarks {
+    /// The number of marks a provider accepts in one request.
+    pub const MOST: usize = 4;
+
     /// Marks a request.
     #[must_use]
     pub fn place<'a>(&self, request: &Unmarked<'a>) -> Marked<'a> {
@@ -93,7 +94,7 @@ impl CacheMarks {
         let leading = request.messages.first().filter(|first| !on_system && self.leads(first));
         let has_lead = leading.is_some();
         let taken = usize::from(on_system || has_lead);
-        let (on_messages, intermediate) = self.rolling(request.messages, MOST_MARKS - taken);
+        let (on_messages, intermediate) = self.rolling(request.messages, CacheMarks::MOST - taken);
         let messages = request.messages.iter().enumerate().map(|(index, message)| {
             let is_marked = on_messages.contains(&index) || (has_lead && index == 0);
             if is_marked { self.marked(message) } else { CacheMarks::block_form(self.layout, message) }
@@ -142,7 +143,8 @@ impl CacheMarks {
         first.role().is_instructions() && self.spot(first).is_some()
     }
 
-    /// Which messages get a mark that moves with the conversation, and which of them bridges a turn of many blocks.
+    /// The messages that get a mark which moves with the conversation, and the message whose mark bridges a turn of
+    /// many blocks.
     fn rolling(&self, messages: &[Message], budget: usize) -> (Vec<usize>, Option<usize>) {
         let can_carry = |index: &usize| messages.get(*index).is_some_and(|message| self.can_roll(message));
         let mut rolling: Vec<usize> = (0..messages.len()).rev().filter(can_carry).take(budget).collect();
@@ -201,7 +203,7 @@ impl CacheMarks {
         }
     }
 
-    /// The member that is put at the end of a block.
+    /// The member to insert at the end of a block.
     fn member(&self) -> String {
         [",\"", MEMBER, "\":", self.ttl.marker()].concat()
     }
@@ -233,7 +235,7 @@ impl CacheMarks {
     }
 }
 
-/// The member that holds the system prompt, where it stands outside the list and may be a list of blocks.
+/// The member with the system prompt, where it is outside the list and may be a list of blocks.
 fn system_member(wire_format: WireFormat) -> Option<&'static str> {
     match wire_format {
         WireFormat::Anthropic => Some("system"),
@@ -241,7 +243,7 @@ fn system_member(wire_format: WireFormat) -> Option<&'static str> {
     }
 }
 
-/// Where the brace stands that closes a block.
+/// The offset of the brace that closes a block.
 fn closing_brace(text: &str, block: RawJson<'_>) -> Option<usize> {
     (offset_in(text, block.0)? + block.0.len()).checked_sub(1)
 }
@@ -316,7 +318,7 @@ fn may_carry(layout: MarkLayout, block: RawJson<'_>) -> bool {
     takes_marks && !is_empty && block.get(MEMBER).is_none()
 }
 
-/// Whether a JSON string stands for nothing but white space. Ends at the first character that is none.
+/// Whether a JSON string is blank. Stops at the first other character.
 fn is_blank(string: &str) -> bool {
     let mut inside = string.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default();
     while let Some(first) = inside.chars().next() {
@@ -400,7 +402,7 @@ fn count_client_marks(request: &Unmarked<'_>) -> usize {
 /// Leaves the marks of a client alone. Where there are more than a provider takes (messages of several requests put
 /// together again), the oldest of them go.
 fn keep_client_marks<'a>(request: &Unmarked<'a>, of_client: usize) -> Marked<'a> {
-    let mut surplus = of_client.saturating_sub(MOST_MARKS);
+    let mut surplus = of_client.saturating_sub(CacheMarks::MOST);
     let messages: Vec<Cow<'a, str>> = request
         .messages
         .iter()

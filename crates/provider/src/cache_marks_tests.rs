@@ -297,7 +297,7 @@ fn check_growth(marks: CacheMarks, all: &[Message]) -> Result<(), TestCaseError>
         let part = &all[..length];
         let marked = marks.place(&Unmarked { system: Some(RawJson(r#""rules""#)), ..list(part) });
         let total: usize = marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum();
-        prop_assert!(total < super::MOST_MARKS, "the system prompt has the fourth");
+        prop_assert!(total < super::CacheMarks::MOST, "the system prompt has the fourth");
         prop_assert_eq!(total, marked.marks.on_messages.len());
         let now: Vec<String> =
             marked.messages.iter().map(|json| CacheMarks::removed_from(json).into_owned()).collect();
@@ -327,8 +327,8 @@ proptest! {
         let own: usize = list_of.json.iter().map(|json| CacheMarks::count_in(json)).sum();
         let marked = ANTHROPIC.place(&list(&all));
         let sent: usize = marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum();
-        prop_assert!(sent <= super::MOST_MARKS);
-        if (1..=super::MOST_MARKS).contains(&own) {
+        prop_assert!(sent <= super::CacheMarks::MOST);
+        if (1..=super::CacheMarks::MOST).contains(&own) {
             prop_assert!(marked.messages.iter().zip(&all).all(|(sent, message)| sent == message.json()));
         }
     }

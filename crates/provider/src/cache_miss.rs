@@ -15,14 +15,14 @@ use crate::fingerprint::Fingerprint;
 /// A prompt that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentPrompt {
-    /// What it consisted of.
+    /// A hash per part of the prompt.
     pub fingerprint: Fingerprint,
     /// When, in milliseconds since 1970.
     pub sent_at_ms: i64,
-    /// How large the provider said it was.
+    /// The size of the prompt as the provider counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<u64>,
-    /// Whether the provider was asked to keep it, or keeps prompts unasked.
+    /// Whether the provider caches it: because it was asked to, or by itself.
     #[serde(default = "usually")]
     pub is_cached: bool,
 }
@@ -31,10 +31,10 @@ fn usually() -> bool {
     true
 }
 
-/// What the provider's cache does.
+/// The behaviour of a provider's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheRules {
-    /// How long an entry is kept after its last use, where known.
+    /// How long an entry lives after its last use, where that is known.
     pub lifetime: Option<Duration>,
     /// Prompts below this many tokens are not cached.
     pub minimum_tokens: Option<u64>,
@@ -56,9 +56,9 @@ pub enum CacheOutcome {
     ToolsChanged,
     /// The system prompt changed.
     SystemChanged,
-    /// Parameters changed by which providers cache.
+    /// Parameters changed that are part of the cache key.
     ParametersChanged {
-        /// Which.
+        /// The names of the parameters.
         names: Vec<String>,
     },
     /// The messages changed, from this one on.
@@ -175,7 +175,7 @@ impl fmt::Display for CacheOutcome {
 }
 
 impl CacheOutcome {
-    /// Whether a report of usage says anything about a cache.
+    /// Whether a usage report contains cache figures.
     #[must_use]
     pub fn is_reported_in(usage_json: &str) -> bool {
         const NAMES: [&str; 6] = [

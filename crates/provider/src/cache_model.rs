@@ -33,7 +33,7 @@ const MARKED_MINIMUM_TOKENS: u64 = 1_024;
 /// Entries are looked through for dead ones once there are so many.
 const ENTRIES_BEFORE_SWEEP: usize = 8_192;
 
-/// A cache of prompts, as a provider keeps it for one customer.
+/// The prompt cache of one customer at a provider.
 #[derive(Debug)]
 pub struct PrefixCache {
     style: CacheStyle,
@@ -43,7 +43,7 @@ pub struct PrefixCache {
     sweep_at: usize,
 }
 
-/// A prefix that is kept.
+/// A prefix in the cache.
 #[derive(Clone, Copy, Debug)]
 struct CacheEntry {
     lifetime_ms: i64,
@@ -64,7 +64,7 @@ impl CacheEntry {
     }
 }
 
-/// What holds for one model where nothing needs to be marked.
+/// The rules for one model that caches without marks.
 #[derive(Clone, Copy, Debug)]
 struct AutomaticCache {
     minimum_tokens: u64,
@@ -72,10 +72,10 @@ struct AutomaticCache {
     charges_writes: bool,
 }
 
-/// A prompt that was asked with.
+/// A prompt that was sent, with its price.
 #[derive(Clone, Debug)]
 pub struct PricedPrompt {
-    /// What a provider would report for it; output is left at nothing.
+    /// The usage a provider would report for it, with no output.
     pub reported: ReportedUsage,
     /// What becomes readable once the answer begins, and for how long it lives.
     written: Vec<(Chain, i64)>,
@@ -90,13 +90,13 @@ impl PricedPrompt {
 }
 
 impl PrefixCache {
-    /// An empty cache that knows models by the shipped catalogue.
+    /// An empty cache that uses the shipped catalogue.
     #[must_use]
     pub fn new(style: CacheStyle) -> Self {
         Self::with_catalogue(style, Catalogue::shipped())
     }
 
-    /// An empty cache that knows models by this catalogue.
+    /// An empty cache that uses this catalogue.
     #[must_use]
     pub fn with_catalogue(style: CacheStyle, catalogue: Catalogue) -> Self {
         let reader = PromptReader::new(style);

@@ -50,7 +50,7 @@ impl CacheTtl {
         }
     }
 
-    /// The mark itself. Five minutes are what a provider takes when nothing is said.
+    /// The mark itself. Without a lifetime, a provider takes five minutes.
     pub(crate) fn marker(self) -> &'static str {
         match self {
             Self::FiveMinutes => r#"{"type":"ephemeral"}"#,
@@ -65,7 +65,7 @@ impl fmt::Display for CacheTtl {
     }
 }
 
-/// Which of the endpoints that matter to caching is spoken to.
+/// The endpoint, as far as caching differs between endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheSeller {
     /// Anthropic itself.
@@ -78,7 +78,7 @@ pub enum CacheSeller {
     Other,
 }
 
-/// What marks a wire takes.
+/// The places where a wire format takes marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkLayout {
     /// On the blocks of Anthropic messages.
@@ -99,7 +99,7 @@ pub enum CachePolicy {
         /// Who sells the model.
         seller: CacheSeller,
     },
-    /// By prefixes that the provider finds itself, helped by a key that keeps a conversation on one machine.
+    /// The provider finds prefixes itself; a key routes all calls of a conversation to one machine.
     Key,
     /// By the provider alone, if at all.
     Unmarked,
@@ -153,8 +153,8 @@ fn is_claude(model: &str) -> bool {
 }
 
 impl CachePolicy {
-    /// A key that is the same for every call of a conversation and says nothing about it. OpenAI routes calls with the same
-    /// key to the same machine, whose cache knows the prefix.
+    /// A key that is equal for every call of a conversation and reveals nothing about it. OpenAI routes calls with
+    /// equal keys to the same machine, whose cache has the prefix.
     #[must_use]
     pub fn prompt_cache_key(conversation: &str) -> String {
         let hash = ContentHash::of(conversation).to_string();

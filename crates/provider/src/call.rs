@@ -14,7 +14,7 @@ use crate::sizes::AskedFor;
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// Until the connection stands. It is set once, when a client is set up.
+    /// Time to connect. It is set once, when a client is built.
     pub connect: Duration,
     /// Until the first byte of a stream; models read long prompts before they say anything.
     pub first_byte: Duration,
@@ -50,7 +50,7 @@ impl TimeLimits {
     }
 }
 
-/// How often a call is tried again. Only calls of which nothing was handed on yet are.
+/// Limits on retries. Only a call of whose answer nothing was passed on is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryLimits {
     /// Times it is sent at most, the first one included.
@@ -59,7 +59,7 @@ pub struct RetryLimits {
     pub attempts_after_timeout: u32,
     /// The first wait; every further one is twice as long.
     pub first_wait: Duration,
-    /// The longest wait. A provider that asks for more is not asked again.
+    /// The longest wait. When a provider asks for more, the call is not retried.
     pub longest_wait: Duration,
 }
 
@@ -76,10 +76,11 @@ impl RetryLimits {
     pub const ONCE: Self = Self { attempts: 1, attempts_after_timeout: 1, ..Self::USUAL };
 }
 
-/// How long the beginning of a stream is held back, during which a failure can still be made good unseen.
+/// How long the beginning of a stream is withheld. During that time a failure can be retried without the caller
+/// noticing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldBack {
-    /// Until the model has said something.
+    /// Until the model has produced content.
     UntilContent,
     /// Until anything came at all: for clients that want signs of life at once.
     UntilBytes,
@@ -92,17 +93,17 @@ pub struct OutgoingCall {
     pub wire_format: WireFormat,
     /// Its body. Trying again costs no copy.
     pub body: Bytes,
-    /// Whether it asks for a stream.
+    /// Whether the call requests a stream.
     pub streaming: Streaming,
-    /// What it asked for, by which errors are understood.
+    /// Figures of the request, which help to classify an error.
     pub asked: AskedFor,
     /// Headers of its own, sent after the endpoint's and in this order.
     pub headers: Vec<(String, String)>,
-    /// What stands behind the question mark of its address.
+    /// The query string of the address.
     pub query: Option<String>,
-    /// How long its beginning is held back.
+    /// How long the beginning of the answer is withheld.
     pub hold_back: HoldBack,
-    /// Who waits for it, where the server works on few requests at once.
+    /// Whether anyone waits for the call, for servers that work on few requests at once.
     pub priority: Priority,
     /// Whether it was sent yet.
     pub send_state: SendState,
@@ -135,7 +136,7 @@ impl OutgoingCall {
     }
 }
 
-/// What a provider answered instead of an answer, as it came: a proxy passes it on.
+/// The error response of a provider, byte for byte: a proxy passes it on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The HTTP status.
@@ -149,7 +150,7 @@ pub struct Refusal {
 /// An attempt that failed and was followed by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedAttempt {
-    /// Why.
+    /// The error that ended the attempt.
     pub trouble: ProviderError,
     /// How long was waited before the next.
     pub waited: Duration,
@@ -170,11 +171,11 @@ pub enum CallEnd {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{end}")]
 pub struct CallError {
-    /// Why.
+    /// The reason there is no answer.
     pub end: CallEnd,
     /// What had been received of the answer.
     pub partial: Option<Box<Interrupted>>,
-    /// What came instead of one.
+    /// The error response, if there was one.
     pub refusal: Option<Box<Refusal>>,
     /// Attempts before the last.
     pub attempts: Vec<FailedAttempt>,
@@ -197,7 +198,7 @@ impl CallError {
 pub struct CallTimings {
     /// Until the head of the answer was there.
     pub head: Duration,
-    /// Until the model had said something.
+    /// Until the model had produced content.
     pub first_content: Option<Duration>,
     /// Until it was over.
     pub whole: Duration,
@@ -208,13 +209,13 @@ pub struct CallTimings {
 pub struct Chunk {
     /// The bytes as they came.
     pub raw: Bytes,
-    /// What is new in them.
+    /// The parsed content of these bytes.
     pub deltas: Vec<Delta>,
 }
 
 #[cfg(feature = "client")]
 impl Chunk {
-    /// Whether the model said something in it, rather than only begun.
+    /// Whether it has content, and not only the frame of a message.
     pub(crate) fn has_content(&self) -> bool {
         self.deltas.iter().any(|delta| !matches!(delta, Delta::Started { .. }))
     }

@@ -17,7 +17,7 @@ use crate::provider_error::{
 use crate::retry_after::{from_budgets, from_headers, from_words, header};
 use crate::sizes::{AskedFor, StatedSizes, Verdict};
 
-/// As much of a provider's words as is kept.
+/// The longest part of an error text that is stored.
 const MOST_WORDS_BYTES: usize = 600;
 
 impl ProviderError {
@@ -42,7 +42,7 @@ impl ProviderError {
     }
 }
 
-/// Everything known about one failure.
+/// One failure with everything that helps to classify it.
 struct ErrorCase<'a> {
     /// The status of the answer, or the one named inside it.
     status: Option<u16>,
@@ -224,7 +224,8 @@ impl<'a> ErrorCase<'a> {
         wait.is_some_and(|wait| wait <= Duration::from_secs(120))
     }
 
-    /// Parameters that are not known. Before sizes: such texts name `max_tokens` and are about its name.
+    /// Parameters the provider does not know. Tested before sizes: such texts name `max_tokens`, but the complaint is
+    /// about the name.
     fn by_parameter(&self) -> Option<ProviderErrorKind> {
         let unknown = self.says(phrases::UNKNOWN_PARAMETER) && !self.says(&["image", "model not found"]);
         unknown.then(|| ProviderErrorKind::MalformedRequest {
@@ -354,7 +355,7 @@ impl<'a> ErrorCase<'a> {
         })
     }
 
-    /// An overflow for certain; the sizes say which.
+    /// An overflow. The sizes say of which part.
     fn overflow(&self) -> ProviderErrorKind {
         self.by_size().unwrap_or_else(|| ProviderErrorKind::PromptTooLong {
             window_tokens: self.sizes.certain_limit(),
@@ -454,7 +455,7 @@ impl<'a> ErrorCase<'a> {
         if waits { told() } else { None }
     }
 
-    /// The code that tells most: generic ones only where there is no other.
+    /// The most specific code: a generic one only where there is no other.
     fn code(&self) -> Option<String> {
         const GENERIC: [&str; 5] =
             ["invalid_request_error", "badrequesterror", "api_error", "bad_request", "invalid_argument"];

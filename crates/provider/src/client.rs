@@ -47,12 +47,6 @@ pub enum ClientError {
     Setup(#[source] reqwest::Error),
 }
 
-/// Sets up the cryptography of TLS for this process, unless that was done. An HTTP client cannot be built before.
-pub fn install_crypto() {
-    // It fails when another part of the process was first, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
 /// Sends calls. Cloning it shares connections.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -60,15 +54,22 @@ pub struct Client {
     limits: TimeLimits,
     retries: RetryLimits,
     jitter: std::sync::Arc<AtomicU64>,
-    /// What the answers of all clones hold together.
+    /// The memory that answers of all clones share.
     hold: HoldBudget,
     slots: Slots,
 }
 
 impl Client {
-    /// Sets a client up.
+    /// Installs the cryptography of TLS for this process, unless it is installed already. No HTTP client can be built
+    /// before.
+    pub fn install_crypto() {
+        // The call fails when another part of the process installed it first, which does no harm.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+
+    /// Builds a client.
     pub fn new(options: ClientOptions) -> Result<Self, ClientError> {
-        install_crypto();
+        Self::install_crypto();
         let mut builder = reqwest::Client::builder()
             .connect_timeout(options.limits.connect)
             .redirect(reqwest::redirect::Policy::none())
@@ -88,7 +89,7 @@ impl Client {
         })
     }
 
-    /// The same client and connections with other limits on what is held of answers, counted anew.
+    /// The same client and connections with other limits on the memory for answers. The count starts anew.
     #[must_use]
     pub fn with_hold_limits(&self, limits: HoldLimits) -> Self {
         Self { hold: HoldBudget::new(limits), ..self.clone() }
@@ -124,6 +125,7 @@ impl Client {
         loop {
             let Broken { end, partial, refusal } = match self.attempt(endpoint, call, cancel).await {
                 Ok(mut reply) => {
+                    tracing::debug!(attempt = attempts.len() + 1, "the answer began");
                     reply.set_attempts(attempts);
                     return Ok(reply);
                 }
@@ -133,6 +135,7 @@ impl Client {
                 CallEnd::Failed(trouble) => self.wait_before_next(trouble, &attempts),
                 CallEnd::Cancelled => None,
             };
+            tracing::debug!(attempt = attempts.len() + 1, ?end, ?wait, "no answer");
             let (Some(wait), CallEnd::Failed(trouble)) = (wait, &end) else {
                 return Err(CallError { end, partial, refusal, attempts });
             };

@@ -2,7 +2,7 @@
 //!
 //! Codes that several providers use for several things (`invalid_request_error`, plain numbers) are in none of the lists.
 
-/// Refused for what it says.
+/// The content was refused.
 pub(crate) const POLICY: &[&str] = &[
     "content_filter",
     "content_policy_violation",

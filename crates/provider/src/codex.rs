@@ -9,11 +9,11 @@ use throughline_transcript::RawJson;
 
 use crate::json_edit::{inserted, without_member};
 
-/// Names the account that a call is made for.
+/// The header that names the account.
 pub(crate) const ACCOUNT_HEADER: &str = "chatgpt-account-id";
 /// The claims of an access token that are about the account.
 const CLAIMS: &str = "https://api.openai.com/auth";
-/// Access tokens are a few kilobytes; what is longer is none.
+/// Access tokens have a few kilobytes. Anything longer is not one.
 const LONGEST_TOKEN: usize = 64 * 1024;
 
 /// The account an access token is for, as its claims say; `None` for a key that is no such token. The signature is the
@@ -30,7 +30,7 @@ pub(crate) fn account_of(token: &str) -> Option<String> {
     sendable.then(|| account.to_owned())
 }
 
-/// The body as the backend takes it; what is no JSON object stays as it is.
+/// The body as the backend accepts it. A body that is not a JSON object is returned unchanged.
 pub(crate) fn body_for(body: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(body);
     for name in ["max_output_tokens", "store"] {

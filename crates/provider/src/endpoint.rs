@@ -60,7 +60,7 @@ impl EndpointKind {
         }
     }
 
-    /// Reads the word used in configuration, in the spellings people use.
+    /// Parses the name used in settings, in its usual spellings.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let plain: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -93,7 +93,7 @@ impl EndpointKind {
         }
     }
 
-    /// The variable that usually holds its key.
+    /// The environment variable that usually has its key.
     #[must_use]
     pub fn usual_key_variable(self) -> Option<&'static str> {
         match self {
@@ -105,9 +105,10 @@ impl EndpointKind {
         }
     }
 
-    /// What it allows of a model's window, where that is known to be less than the model could take.
+    /// The window it allows for a model, where that is known to be smaller than the model's own.
     #[must_use]
     pub fn window_limit_tokens(self, model: &str) -> Option<u64> {
+        // Subscriptions offer smaller windows than the same models have on the API.
         const CODEX: u64 = 272_000;
         const CODEX_SPARK: u64 = 128_000;
         match self {
@@ -132,8 +133,8 @@ impl EndpointKind {
         }
     }
 
-    /// Whether it is only assumed that it speaks all of [`wires`](Self::wires): servers of one's own, whose version and
-    /// settings nobody knows here. All of them speak the first.
+    /// Whether support for all of [`wires`](Self::wires) is an assumption: for servers of the user's own, whose version
+    /// and settings are unknown. All of them support the first.
     #[must_use]
     pub fn wires_are_assumed(self) -> bool {
         match self {
@@ -142,8 +143,8 @@ impl EndpointKind {
         }
     }
 
-    /// The providers that serve a model of this name, its maker first, where the name tells who makes it (`claude-...`,
-    /// `gpt-...`) or who sells it (`maker/name`).
+    /// The providers that serve a model of this name, its maker first. `None` where the name reveals neither the maker
+    /// (`claude-...`, `gpt-...`) nor the seller (`maker/name`).
     #[must_use]
     pub fn serving(model: &str) -> Option<&'static [Self]> {
         let name = model.trim().to_ascii_lowercase();
@@ -158,7 +159,7 @@ impl EndpointKind {
         })
     }
 
-    /// Who answers at an address.
+    /// The kind of the endpoint at an address.
     #[must_use]
     pub fn at(base: &BaseUrl) -> Self {
         let host = base.host();
@@ -181,12 +182,12 @@ impl fmt::Display for EndpointKind {
     }
 }
 
-/// What is configured about an endpoint. Empty texts count as not given.
+/// The settings of an endpoint. Empty texts count as absent.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointSettings<'a> {
     /// The settings' own prefix, for messages: `model`, `auxiliary.compression`.
     pub prefix: &'a str,
-    /// The provider's name; `auto` or empty takes what is there.
+    /// The provider's name. `auto` or empty chooses the provider for which a key is found.
     pub provider: &'a str,
     /// The address, when it is not the usual one.
     pub base_url: &'a str,
@@ -194,11 +195,11 @@ pub struct EndpointSettings<'a> {
     pub wire: Option<WireFormat>,
     /// The key itself.
     pub api_key: &'a str,
-    /// The variable that holds it.
+    /// The environment variable with the key.
     pub api_key_env: &'a str,
     /// Headers to send along.
     pub headers: &'a [(String, String)],
-    /// The model that is asked for, by which `auto` chooses.
+    /// The requested model, which helps `auto` to choose.
     pub model: &'a str,
 }
 
@@ -226,14 +227,14 @@ pub enum EndpointError {
         /// Variables that would do.
         variables: String,
     },
-    /// A provider nobody knows.
+    /// An unknown provider.
     #[error("`{prefix}.provider` is `{name}`, which is not known{}; known are {known}", nearest.as_ref().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default())]
     UnknownProvider {
         /// Prefix of the settings.
         prefix: String,
-        /// What was given.
+        /// The name as configured.
         name: String,
-        /// The known name most like it.
+        /// The known name that is most similar.
         nearest: Option<String>,
         /// All known names.
         known: String,
@@ -243,7 +244,7 @@ pub enum EndpointError {
     BadAddress {
         /// Prefix of the settings.
         prefix: String,
-        /// Why.
+        /// What is wrong with the address.
         reason: AddressError,
     },
     /// A custom provider without an address.
@@ -267,7 +268,7 @@ pub enum EndpointError {
     /// A key or header with characters that cannot be sent.
     #[error("{what} holds characters that cannot be sent in a header")]
     NotSendable {
-        /// Which.
+        /// The name of the part.
         what: String,
     },
     /// A wire the provider does not speak.
@@ -284,7 +285,7 @@ pub enum EndpointError {
     },
 }
 
-/// Someone who answers.
+/// An endpoint that can be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// What kind it is.
@@ -299,7 +300,7 @@ pub struct Endpoint {
     pub key_source: KeySource,
     /// Headers to send along, in this order.
     pub headers: Vec<(String, String)>,
-    /// Prefix of the settings it was made from.
+    /// The prefix of its settings, for messages.
     pub settings_prefix: String,
 }
 
@@ -373,7 +374,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it is at the usual address of its kind, and not at one that somebody put in its place.
+    /// Whether it is at the usual address of its kind rather than at a configured one.
     #[must_use]
     pub fn is_at_usual_address(&self) -> bool {
         let usual = self.kind.usual_address().and_then(|usual| BaseUrl::parse(usual).ok());
@@ -445,7 +446,8 @@ fn kind_of(
     })
 }
 
-/// Where a server on this machine was told to listen, by the variables that it reads itself or its clients do.
+/// The address where a server on this machine listens, by the environment variables that the server or its clients
+/// read.
 fn listening_address(kind: EndpointKind, variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     let address = match kind {
         EndpointKind::Ollama => variable("OLLAMA_HOST")?,

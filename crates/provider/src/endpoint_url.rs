@@ -29,7 +29,7 @@ pub struct BaseUrl {
 }
 
 impl BaseUrl {
-    /// Reads what a user wrote.
+    /// Parses an address as users write it.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let text = text.trim().trim_end_matches('/');
         let mut url = Url::parse(text).map_err(|_| AddressError::Malformed)?;
@@ -94,7 +94,7 @@ impl BaseUrl {
         if self.url.path().trim_end_matches('/').is_empty() { format!("{base}/v1") } else { base.to_owned() }
     }
 
-    /// Whether it is on this machine or in this network, where models are slow to start and nobody bills.
+    /// Whether it is on this machine or in the local network, where models start slowly and cost nothing.
     #[must_use]
     pub fn is_local(&self) -> bool {
         let host = self.host().trim_start_matches('[').trim_end_matches(']');

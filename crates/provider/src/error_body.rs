@@ -11,8 +11,9 @@ use serde_json::{Map, Value};
 
 /// Bodies longer than this are not parsed; an error is never that long.
 const MOST_BODY_BYTES: usize = 2_000_000;
-/// What is read of a text.
+/// The longest part of a text that is read.
 const MOST_TEXT_BYTES: usize = 8_000;
+/// Gateways wrap an error in two or three others, each with a handful of texts. More is not an error of ours to explain.
 const MOST_TEXTS: usize = 24;
 const MOST_DEPTH: u8 = 8;
 
@@ -21,7 +22,7 @@ const MOST_DEPTH: u8 = 8;
 pub(crate) enum BodyForm {
     #[default]
     Empty,
-    /// JSON that says something went wrong.
+    /// JSON that states an error.
     Error,
     /// JSON that does not.
     OtherJson,
@@ -29,7 +30,7 @@ pub(crate) enum BodyForm {
     Text,
 }
 
-/// What a body says.
+/// The contents of an error body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Said {
     pub(crate) form: BodyForm,
@@ -72,12 +73,12 @@ impl Said {
         said
     }
 
-    /// All words, one sentence after another.
+    /// All sentences, joined.
     pub(crate) fn words(&self) -> String {
         self.texts.join(" . ")
     }
 
-    /// The sentence that says most: gateways put a general one around the one that counts.
+    /// The most specific sentence. Gateways wrap it in a general one.
     pub(crate) fn best_text(&self) -> &str {
         const HOLLOW: [&str; 4] =
             ["provider returned error", "bad request", "error", "internal server error"];
@@ -212,6 +213,7 @@ fn parse_seconds(text: &str) -> Option<Duration> {
 
 /// Seconds as a wait, if they can be one.
 pub(crate) fn duration(seconds: f64) -> Option<Duration> {
+    // Longer than any billing period: what is beyond is a date or a misprint, not a wait.
     const LONGEST_SECS: f64 = 90.0 * 86_400.0;
     (0.0..=LONGEST_SECS).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }

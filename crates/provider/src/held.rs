@@ -10,9 +10,6 @@ use crate::call::Chunk;
 use crate::provider_error::{ProviderError, ProviderErrorKind};
 use throughline_wire::Delta;
 
-/// The code of the trouble that an answer was passed on whole and not held.
-pub const ANSWER_NOT_HELD: &str = "answer_not_held";
-
 /// Bytes around the words of one event of a stream. They are not held, and a long answer has a hundred thousand of them.
 const EVENT_BYTES: usize = 512;
 
@@ -24,6 +21,11 @@ pub struct HoldLimits {
     pub answer_bytes: usize,
     /// By all answers of a client together. What is made of an answer takes up to three times its bytes for a moment.
     pub all_bytes: usize,
+}
+
+impl HoldLimits {
+    /// The code of the error when an answer exceeds a limit: it was passed on whole, and not held.
+    pub const EXCEEDED: &str = "answer_not_held";
 }
 
 impl Default for HoldLimits {
@@ -78,7 +80,7 @@ impl HeldBytes {
     pub(crate) fn trouble(&self) -> ProviderError {
         let HoldLimits { answer_bytes, all_bytes } = self.budget.limits;
         ProviderError {
-            code: Some(ANSWER_NOT_HELD.to_owned()),
+            code: Some(HoldLimits::EXCEEDED.to_owned()),
             words: format!(
                 "the answer is larger than may be held ({answer_bytes} bytes, or {all_bytes} bytes for all answers at a time): \
                  it was passed on and is not recorded"

@@ -71,19 +71,19 @@ mod wordings;
 
 #[cfg(feature = "client")]
 pub use ask::ListedModel;
-pub use cache_marks::{CacheMarks, MOST_MARKS, PlacedMarks, Unmarked};
+pub use cache_marks::{CacheMarks, PlacedMarks, Unmarked};
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt};
 pub use cache_model::{CacheStyle, MarkComplaint, PrefixCache, PricedPrompt};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout};
 pub use call::{CallEnd, CallError, Chunk, HoldBack, OutgoingCall, Refusal, RetryLimits, TimeLimits};
 #[cfg(feature = "client")]
-pub use client::{Client, ClientOptions, install_crypto};
+pub use client::{Client, ClientOptions};
 pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeySource};
 pub use endpoint_url::BaseUrl;
 pub use failure::Failure;
 pub use fingerprint::{Fingerprint, PieceHash};
 #[cfg(feature = "client")]
-pub use held::{ANSWER_NOT_HELD, HoldLimits};
+pub use held::HoldLimits;
 #[cfg(feature = "client")]
 pub use pass_on::{PassedReply, PassedRequest};
 pub use provider_error::{
@@ -96,6 +96,4 @@ pub use send_state::Priority;
 pub use sizes::AskedFor;
 #[cfg(feature = "client")]
 pub use slots::{ServerSlots, Slots};
-#[cfg(feature = "client")]
-pub use tokio_util::sync::CancellationToken;
 pub use window::{EndpointWindow, ResolvedWindow, WindowFacts, WindowQuestion, WindowRoom, WindowSource};

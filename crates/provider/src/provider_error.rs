@@ -74,7 +74,7 @@ pub enum ProviderErrorKind {
     },
     /// A picture was not accepted.
     ImageRefused {
-        /// Why.
+        /// What the provider objects to.
         complaint: ImageComplaint,
     },
     /// The plan does not let a prompt of this size through at once. Waiting does not help, a smaller prompt does.

@@ -37,7 +37,7 @@ fn until(date: &str, now: &str) -> Option<Duration> {
     duration(wait.max(0) as f64)
 }
 
-/// From the words of an error.
+/// Reads the text of an error.
 pub(crate) fn from_words(words: &str) -> Option<Duration> {
     const LEADS: [&str; 8] = [
         "try again in ",

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct SecretKey(String);
 
 impl SecretKey {
-    /// Takes a key; `None` when there is nothing in it. White space around it is never part of a key.
+    /// A key. `None` when the text is blank. White space around a key is never part of it.
     #[must_use]
     pub fn new(key: &str) -> Option<Self> {
         let key = key.trim();
@@ -45,7 +45,7 @@ impl SecretKey {
     }
 }
 
-/// What stands in the place of a key.
+/// The replacement for a key.
 const MASK: &str = "[key]";
 /// The beginning or the end of a key counts from this many bytes on, where it begins or ends a word. Providers show four
 /// characters of a key's end; `sk-`, with which many keys begin, is no secret.
@@ -72,7 +72,7 @@ fn is_ordinary(fragment: &[u8]) -> bool {
         && (word == b"key" || ORDINARY_WORDS.iter().any(|ordinary| ordinary.as_bytes() == word))
 }
 
-/// Which bytes of a text belong to a key or to a part of it.
+/// For each byte of a text, whether it belongs to a key or to a part of one.
 fn masked_bytes(text: &[u8], key: &[u8]) -> Vec<bool> {
     let mut masked = vec![false; text.len()];
     let mut mask = |from: usize, bytes: usize| {

@@ -1,21 +1,21 @@
-//! Who waits for a request, and whether it was sent yet.
+//! The priority of a request, and whether it was sent yet.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-/// Who waits for a request.
+/// Whether anyone waits for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
     /// A person or a client.
     #[default]
     Foreground,
-    /// Nobody: it may be cancelled as soon as its slot is needed.
+    /// Nobody waits: it may be cancelled as soon as its slot is needed.
     Background,
 }
 
-/// Whether a request was sent yet. Clones share it: whoever limits how long an answer may take starts to count when the
-/// request leaves the queue.
+/// Whether a request was sent yet. Clones share the value: a time limit on the answer starts when the request leaves
+/// the queue.
 #[derive(Clone, Debug, Default)]
 pub struct SendState(Arc<Mutex<Option<Sending>>>);
 

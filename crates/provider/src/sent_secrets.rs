@@ -7,10 +7,10 @@ use crate::endpoint::Endpoint;
 use crate::provider_error::ProviderError;
 use crate::secret::{SHORTEST_PART, SecretKey};
 
-/// Everything that is sent with a request and must not come back in what is recorded or logged of its answer.
+/// Everything sent with a request that must not appear in what is recorded or logged of its answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentSecrets {
-    /// The key of whoever set the endpoint up. It is nobody else's business: not even the client's.
+    /// The key of the endpoint's owner. Not even the client may see it.
     own: Option<SecretKey>,
     /// Keys that the client sent itself.
     of_client: Vec<SecretKey>,
@@ -33,7 +33,7 @@ impl SentSecrets {
         Self { own: endpoint.key.clone(), of_client }
     }
 
-    /// Takes the secrets out of what is known of a failed call.
+    /// Masks the secrets in the error of a failed call.
     pub(crate) fn scrub_trouble(&self, trouble: &mut ProviderError) {
         for key in self.own.iter().chain(&self.of_client) {
             trouble.words = key.scrub(&trouble.words);
@@ -43,7 +43,7 @@ impl SentSecrets {
         }
     }
 
-    /// Takes the endpoint's own key out of what a client is told. Its own keys the client knows.
+    /// Masks the endpoint's own key in an error response for a client. The client knows its own keys.
     pub(crate) fn scrub_refusal(&self, refusal: &mut Refusal) {
         let Some(key) = &self.own else { return };
         if let Ok(text) = std::str::from_utf8(&refusal.body) {
@@ -69,7 +69,7 @@ fn is_secret_name(name: &str) -> bool {
         || ["auth", "api-key", "api_key", "apikey", "token", "secret"].into_iter().any(has)
 }
 
-/// The parts of a header's value that may be a key: not the word before it that says what kind of key it is.
+/// The parts of a header's value that may be a key, without the word before it that names the kind.
 fn words_of_key(value: &str) -> impl Iterator<Item = &str> {
     let last = value.split_whitespace().count().saturating_sub(1);
     let words = value.split_whitespace().enumerate();

@@ -8,16 +8,17 @@ use crate::wordings::{NumberRole, meanings};
 
 /// Smaller windows and caps are misprints or other numbers: no model in use has one.
 const SMALLEST_PLAUSIBLE_WINDOW: u64 = 512;
+/// Fifty times the largest window on sale: larger numbers are identifiers or times.
 const LARGEST_PLAUSIBLE_WINDOW: u64 = 100_000_000;
 
 /// Where only the characters of a prompt are stated, this many make a token: few enough to be on the safe side for text
 /// in Latin letters. The cap that follows from it is good for one more try, not for remembering.
 const CHARACTERS_PER_TOKEN: u64 = 3;
 
-/// What the caller knows of the request that failed.
+/// Figures of the request that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AskedFor {
-    /// The output cap it asked for.
+    /// The output cap in the request.
     pub output_cap_tokens: Option<u64>,
     /// The window the model was believed to have.
     pub window_tokens: Option<u64>,
@@ -40,19 +41,19 @@ pub(crate) struct StatedSizes {
     pub(crate) bytes_sent: Option<u64>,
 }
 
-/// What the sizes come to.
+/// The conclusion from the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The prompt alone is too long.
     Prompt { window: Option<u64>, prompt: Option<u64> },
     /// The prompt fits, with the cap it does not.
     Cap { largest: Option<u64>, window: Option<u64>, prompt: Option<u64> },
-    /// The numbers alone explain nothing; words may.
+    /// The numbers alone explain nothing. The wording may.
     Open,
 }
 
 impl StatedSizes {
-    /// Reads them from the words of an error.
+    /// Reads the sizes in the text of an error.
     pub(crate) fn read(lexemes: &[Lexeme]) -> Self {
         let found = meanings(lexemes);
         let only = |role: NumberRole| {
@@ -81,7 +82,7 @@ impl StatedSizes {
         }
     }
 
-    /// What they come to, with what the caller knows of its own request.
+    /// Concludes from the sizes and the figures of the request.
     pub(crate) fn verdict(&self, asked: AskedFor) -> Verdict {
         if let Some(largest) = self.largest_cap {
             return Verdict::Cap { largest: Some(largest), window: self.window(), prompt: self.prompt };

@@ -34,7 +34,7 @@ const LONGEST_CANCELLATION: Duration = Duration::from_secs(5);
 pub enum ServerSlots {
     /// As many as it is sent.
     Unlimited,
-    /// Nobody said. Foreground requests are sent as they come; background requests only while there are none.
+    /// Unknown. Foreground requests are sent at once; background requests only while there are none.
     Unknown,
     /// So many. Further requests wait here.
     Known(NonZeroU32),
@@ -102,7 +102,7 @@ impl Slots {
         server
     }
 
-    /// How many slots a server has: as configured, else as it said, else as assumed.
+    /// The number of slots of a server: as configured, else as the server stated, else as assumed.
     #[must_use]
     pub fn of(&self, endpoint: &Endpoint) -> ServerSlots {
         let assumed = ServerSlots::assumed(endpoint);
@@ -111,12 +111,12 @@ impl Slots {
         state.configured.or(state.learnt).map_or(assumed, ServerSlots::Known)
     }
 
-    /// Takes over what the settings say of a server.
+    /// Stores the configured number of slots of a server.
     pub fn configure(&self, endpoint: &Endpoint, slots: Option<NonZeroU32>) {
         self.server(endpoint).state().configured = slots;
     }
 
-    /// Takes over what a server said of itself.
+    /// Stores the number of slots a server stated.
     pub(crate) fn learn(&self, endpoint: &Endpoint, slots: NonZeroU32) {
         self.server(endpoint).state().learnt = Some(slots);
     }
@@ -155,11 +155,11 @@ impl Slots {
     }
 }
 
-/// A request that is not sent: it was cancelled, or put off.
+/// The request is not sent: it was cancelled or postponed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoSlot;
 
-/// A slot that is held until this is dropped.
+/// A slot, released on drop.
 #[derive(Debug)]
 pub(crate) struct ServerSlot {
     /// Cancelled when the request is, and when a background request loses its slot.
@@ -333,7 +333,7 @@ impl Server {
     }
 }
 
-/// A foreground request in the queue, which it leaves when this is dropped.
+/// A foreground request in the queue. It leaves the queue on drop.
 struct Queued<'a> {
     server: &'a Server,
     number: u64,

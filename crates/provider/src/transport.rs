@@ -5,7 +5,7 @@ use std::io;
 
 use crate::failure::TransportFault;
 
-/// What was being done.
+/// The stage in which the connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Sending, up to the head of the answer.
@@ -14,7 +14,7 @@ pub(crate) enum Stage {
     Reading,
 }
 
-/// Which fault an error is.
+/// The fault behind an error.
 pub(crate) fn fault_of(error: &reqwest::Error, stage: Stage) -> TransportFault {
     if stage == Stage::Reading {
         return TransportFault::Cut;

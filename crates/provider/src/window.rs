@@ -8,9 +8,9 @@
 
 use std::fmt;
 
-use throughline_tokens::{DEFAULT_WINDOW_TOKENS, KnownModel, OwnValue};
+use throughline_tokens::{Catalogue, KnownModel, OwnValue};
 
-/// How an endpoint was asked.
+/// The query that an endpoint answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowQuestion {
     /// Its list of models.
@@ -25,44 +25,44 @@ pub enum WindowQuestion {
     LmStudio,
 }
 
-/// What an endpoint says about the window of a model.
+/// The window of a model as an endpoint states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointWindow {
-    /// Tokens.
+    /// The window in tokens.
     pub tokens: u64,
-    /// How it was asked.
+    /// The query it is the answer to.
     pub question: WindowQuestion,
-    /// Whether that is what it holds room for, or only what the model could take.
+    /// Whether the room is allocated, or only what the model could take.
     pub room: WindowRoom,
 }
 
-/// What a stated window means.
+/// The meaning of a stated window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowRoom {
-    /// Room that is there.
+    /// The server has allocated it.
     Allocated,
-    /// What the model could take at most; a local server may hold less.
+    /// The maximum of the model. A local server may allocate less.
     Advertised,
 }
 
-/// Everything known about a window.
+/// All sources for a window.
 #[derive(Clone, Debug)]
 pub struct WindowFacts {
     /// Configured by the user, and where that was done.
     pub configured: Option<(u64, String)>,
     /// Configured by the user for models of this name.
     pub model_override: Option<(String, u64)>,
-    /// What the endpoint says.
+    /// The window the endpoint states.
     pub endpoint: Option<EndpointWindow>,
     /// What an error taught earlier and was stored.
     pub learnt: Option<u64>,
-    /// What a refusal has just stated.
+    /// The limit stated by an error of this call.
     pub refused_beyond: Option<u64>,
-    /// The window that the client of a recorded conversation worked in, and how that is known.
+    /// The window of the client that recorded the conversation, and how it is known.
     pub recorded: Option<(u64, String)>,
-    /// What whoever serves it allows, where that is less than the model could take.
+    /// The window the seller allows, where it is smaller than the model's own.
     pub seller_limit: Option<u64>,
-    /// What the catalogue knows.
+    /// The entry of the catalogue.
     pub catalogue: KnownModel,
 }
 
@@ -81,20 +81,20 @@ pub enum WindowSource {
     Learnt,
     /// The user's catalogue file.
     OwnCatalogue(String),
-    /// The client of a recorded conversation, and how that is known.
+    /// The client that recorded the conversation, and how its window is known.
     Recorded(String),
-    /// What whoever serves it allows.
+    /// The seller allows no more.
     SellerLimit,
     /// The shipped catalogue.
     Catalogue(&'static str),
-    /// Nobody knows.
+    /// No source states one.
     Default,
 }
 
 /// One of the values that were there to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowCandidate {
-    /// Tokens.
+    /// The window in tokens.
     pub tokens: u64,
     /// Where it came from.
     pub source: WindowSource,
@@ -103,7 +103,7 @@ pub struct WindowCandidate {
 /// The window that counts, and the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedWindow {
-    /// Tokens.
+    /// The window in tokens.
     pub tokens: u64,
     /// Where that came from.
     pub source: WindowSource,
@@ -112,13 +112,15 @@ pub struct ResolvedWindow {
 }
 
 impl WindowFacts {
-    /// Chooses.
+    /// Chooses the window: the value of the source with the highest rank, with all other values beside it.
     #[must_use]
     pub fn resolve(&self) -> ResolvedWindow {
         let candidates = self.candidates();
         let first = candidates.first().cloned();
-        let first =
-            first.unwrap_or(WindowCandidate { tokens: DEFAULT_WINDOW_TOKENS, source: WindowSource::Default });
+        let first = first.unwrap_or(WindowCandidate {
+            tokens: Catalogue::DEFAULT_WINDOW_TOKENS,
+            source: WindowSource::Default,
+        });
         let refused = candidates
             .iter()
             .find(|candidate| candidate.source == WindowSource::Refusal)
@@ -145,7 +147,7 @@ impl WindowFacts {
             self.recorded.clone().map(|(tokens, why)| (tokens, WindowSource::Recorded(why))),
             self.seller_limit.map(|tokens| (tokens, WindowSource::SellerLimit)),
             shipped.map(|entry| (facts.window_tokens, WindowSource::Catalogue(entry))),
-            Some((DEFAULT_WINDOW_TOKENS, WindowSource::Default)),
+            Some((Catalogue::DEFAULT_WINDOW_TOKENS, WindowSource::Default)),
         ];
         let known = all.into_iter().flatten().filter(|(tokens, _)| *tokens > 0);
         known.map(|(tokens, source)| WindowCandidate { tokens, source }).collect()
@@ -176,7 +178,7 @@ impl fmt::Display for WindowSource {
             Self::Recorded(why) => f.write_str(why),
             Self::SellerLimit => f.write_str("as much as the subscription allows"),
             Self::Catalogue(entry) => write!(f, "catalogue entry `{entry}`"),
-            Self::Default => f.write_str("default, nobody knows this model"),
+            Self::Default => f.write_str("default, this model is unknown"),
         }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::window::{EndpointWindow, WindowQuestion, WindowRoom};
 
+/// No model in use has a window outside this range: other values mean "not set", or something else.
 const SMALLEST_WINDOW: u64 = 256;
 const LARGEST_WINDOW: u64 = 100_000_000;
 
@@ -43,7 +44,7 @@ fn window_in_models_list(body: &str, model: &str) -> Option<EndpointWindow> {
     Some(EndpointWindow { tokens, question: WindowQuestion::ModelsList, room })
 }
 
-/// Members that hold a window. `n_ctx_train` is not among them: it is what a model was trained on.
+/// Members that state a window. `n_ctx_train` is not among them: it is the length the model was trained on.
 const NAMES: [&str; 9] = [
     "context_length",
     "context_window",

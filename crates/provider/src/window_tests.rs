@@ -1,6 +1,6 @@
 //! Which window counts.
 
-use throughline_tokens::{Catalogue, DEFAULT_WINDOW_TOKENS};
+use throughline_tokens::Catalogue;
 
 use super::{EndpointWindow, WindowFacts, WindowQuestion, WindowRoom, WindowSource};
 
@@ -47,7 +47,7 @@ fn the_order_is_fixed() {
             (4, by_endpoint),
             (5, WindowSource::Learnt),
             (200_000, WindowSource::Catalogue("claude-opus-4-5")),
-            (DEFAULT_WINDOW_TOKENS, WindowSource::Default),
+            (Catalogue::DEFAULT_WINDOW_TOKENS, WindowSource::Default),
         ]
     );
 }
@@ -55,7 +55,7 @@ fn the_order_is_fixed() {
 #[test]
 fn nobody_knows() {
     let resolved = facts("my-own").resolve();
-    assert_eq!((resolved.tokens, resolved.source), (DEFAULT_WINDOW_TOKENS, WindowSource::Default));
+    assert_eq!((resolved.tokens, resolved.source), (Catalogue::DEFAULT_WINDOW_TOKENS, WindowSource::Default));
     let zero = WindowFacts { configured: Some((0, String::new())), ..facts("my-own") };
     assert_eq!(zero.resolve().source, WindowSource::Default, "zero is no window");
 }

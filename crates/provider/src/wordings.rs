@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::lexemes::{Lexeme, Unit};
 
-/// What a number of an error stands for.
+/// The meaning of a number in an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NumberRole {
     /// The whole window.
@@ -23,7 +23,7 @@ pub(crate) enum NumberRole {
     PromptCharacters,
     /// By how much the prompt is too long.
     PromptExcess,
-    /// The output cap that was asked for.
+    /// The output cap of the request.
     Cap,
     /// The largest output cap that is accepted.
     LargestCap,
@@ -31,9 +31,9 @@ pub(crate) enum NumberRole {
     CapBelow,
     /// Prompt and output cap together.
     Total,
-    /// What a plan lets through at once.
+    /// The limit of a plan per request.
     Allowance,
-    /// What was asked of it.
+    /// The size the plan was asked for.
     Asked,
     /// Bytes that are accepted.
     ByteLimit,
@@ -41,7 +41,7 @@ pub(crate) enum NumberRole {
     BytesSent,
     /// Characters that one string may have.
     StringLimit,
-    /// Said, but of no use.
+    /// Stated, but of no use.
     Ignored,
 }
 
@@ -187,6 +187,7 @@ const FILLERS: &[&str] = &[
     "up",
 ];
 
+/// The most small words between a fragment and its number. Behind more of them, the number is about something else.
 const MOST_FILLERS: usize = 5;
 
 /// Names of the output cap, in every wire.
@@ -203,7 +204,7 @@ pub(crate) const CAP_NAMES: &[&str] = &[
 ];
 
 enum Element {
-    /// Any of these words or signs.
+    /// One of these words or signs.
     Any {
         words: Vec<&'static str>,
         optional: bool,

@@ -20,11 +20,11 @@ const MAX_VALUE_BYTES: usize = 8192;
 /// A name with something assigned to it.
 #[derive(Debug)]
 pub(crate) struct Assignment<'t> {
-    /// The words of the name.
+    /// The name, split into words.
     pub(crate) words: NameWords<'t>,
-    /// What the name announces.
+    /// The kind of secret the name announces.
     pub(crate) announces: SecretName,
-    /// Where the value stands, without quotes.
+    /// The range of the value, without quotes.
     pub(crate) value: Range<usize>,
     /// How it is written.
     pub(crate) setting: Setting,
@@ -38,7 +38,7 @@ impl Assignment<'_> {
     }
 }
 
-/// What stands between a name and its value.
+/// The separator between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Equals {
@@ -133,7 +133,7 @@ pub(crate) fn read<'t>(scan: &mut SecretScan<'t>, hit: Range<usize>) -> Option<A
     Some(Assignment { words, announces, value, setting })
 }
 
-/// What stands before the quote that opens a name, blanks aside.
+/// The byte before the quote that opens a name, blanks aside.
 fn before_quote(bytes: &[u8], name_start: usize) -> Option<u8> {
     let quote = name_start.checked_sub(1)?;
     bytes[..quote].iter().rev().take(MAX_GAP_BYTES).copied().find(|byte| !is_blank(*byte) && *byte != b'\\')

@@ -7,11 +7,11 @@ use crate::mask;
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it stands, in bytes, on character boundaries.
+    /// Its range in bytes, on character boundaries.
     pub range: Range<usize>,
-    /// What it is; the word in its mask: `[redacted:KIND]`.
+    /// Its kind, the word in its mask: `[redacted:KIND]`.
     pub kind: &'static str,
-    /// Which rule found it.
+    /// The rule that found it.
     pub rule: &'static str,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Masked {
     pub(crate) text: String,
     /// What was masked, with ranges into the original.
     pub(crate) findings: Vec<Finding>,
-    /// Where the mask of each finding stands in `text`.
+    /// The range of each finding's mask in `text`.
     masks: Vec<Range<usize>>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum SecretName {
 /// More words than any real name has.
 const MAX_WORDS: usize = 16;
 
-/// A name taken apart.
+/// A name, split into words.
 #[derive(Debug)]
 pub(crate) struct NameWords<'a> {
     words: [&'a str; MAX_WORDS],

@@ -44,7 +44,7 @@ const CHANCE_HALF_STEPS: i32 = 11;
 /// A part of this many letters or more is long enough to be judged by its pairs.
 const MIN_JUDGED_LETTERS: usize = 3;
 
-/// What a candidate is made of.
+/// The composition of a candidate.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub(crate) len: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Profile {
 const JUDGED_BYTES: usize = 256;
 
 impl Profile {
-    /// Counts what `candidate` is made of.
+    /// Counts the characters of `candidate` by class.
     pub(crate) fn of(candidate: &str) -> Self {
         let bytes = &candidate.as_bytes()[..candidate.len().min(JUDGED_BYTES)];
         let mut profile = Self { len: bytes.len(), ..Self::default() };

@@ -22,21 +22,6 @@ pub struct Redaction<'t> {
     pub findings: Vec<Finding>,
 }
 
-impl Redaction<'_> {
-    /// How many secrets of each kind were masked, most frequent first, then by name.
-    pub fn counts_by_kind(&self) -> Vec<(&'static str, usize)> {
-        let mut counts: Vec<(&'static str, usize)> = Vec::new();
-        for finding in &self.findings {
-            match counts.iter_mut().find(|(kind, _)| *kind == finding.kind) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((finding.kind, 1)),
-            }
-        }
-        counts.sort_by(|left, right| right.1.cmp(&left.1).then(left.0.cmp(right.0)));
-        counts
-    }
-}
-
 /// Finds secrets in text and masks them.
 ///
 /// Building one takes less than a millisecond, cloning one nothing; patterns compile when a text first calls for them.

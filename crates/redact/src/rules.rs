@@ -71,7 +71,7 @@ pub(crate) struct SecretRule {
     compiled: OnceLock<Option<Regex>>,
 }
 
-/// What a prefix rule found.
+/// A match of a prefix rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RuleMatch {
     /// The secret.

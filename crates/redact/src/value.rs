@@ -9,7 +9,7 @@ use crate::name::SecretName;
 use crate::randomness::Profile;
 use crate::words::{ByteSet, WORDS, contains, contains_one_of, is_one_of};
 
-/// How a value was written, which decides how much it takes to believe in it.
+/// How a value is written, which decides how much evidence it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     /// Between quotes.

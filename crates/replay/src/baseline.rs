@@ -9,7 +9,7 @@ use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
 use crate::fixed_prompt::FixedPrompt;
 use crate::recording::Recording;
 
-/// Stands for whatever the recorded client puts behind a conversation to have it summarised.
+/// The request for a summary in place of the recorded client's own.
 const INSTRUCTION: &str =
     "Summarise the conversation so far, so that the work can go on from the summary alone.";
 
@@ -24,7 +24,7 @@ pub enum PromptError {
     Marks(#[from] MarkComplaint),
 }
 
-/// A call as the recorded client made it.
+/// A call of the recorded client.
 struct BaselineCall {
     /// The JSON of its messages.
     prompt: Vec<String>,

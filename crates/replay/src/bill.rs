@@ -4,7 +4,7 @@ use serde::Serialize;
 use throughline_tokens::{Catalogue, PricedCall, Usage};
 use throughline_wire::ReportedUsage;
 
-/// Whose money it is counted in.
+/// The price list.
 #[derive(Clone, Debug)]
 pub(crate) struct Tariff {
     pub(crate) catalogue: Catalogue,
@@ -12,7 +12,7 @@ pub(crate) struct Tariff {
     pub(crate) provider: String,
 }
 
-/// Calls, tokens by bucket, and money.
+/// Calls, tokens by bucket, and cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bill {
     /// Calls to the model, those for summaries and for reading again included.
@@ -37,9 +37,12 @@ pub struct Bill {
     pub set_aside: u64,
     /// Calls that read such a result again.
     pub reread_calls: u64,
+    /// The amount after each call of the conversation, in order; not kept in a sum of several bills.
+    #[serde(skip)]
+    pub after_calls: Vec<u64>,
 }
 
-/// What a call is for.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Conversation,
@@ -61,7 +64,7 @@ impl Bill {
         self.unpriced_calls += u64::from(micro_usd.is_none());
         self.largest_prompt_tokens = self.largest_prompt_tokens.max(usage.prompt());
         match purpose {
-            Purpose::Conversation => {}
+            Purpose::Conversation => self.after_calls.push(self.micro_usd),
             Purpose::Summary => {
                 self.summary_calls += 1;
                 self.summaries_micro_usd += micro_usd.unwrap_or(0);
@@ -98,6 +101,6 @@ impl Bill {
 pub enum SummaryCost {
     /// As if the conversation's own model wrote them.
     ByModel,
-    /// Nothing: they are made by rules.
+    /// Nothing: rules write them.
     Free,
 }

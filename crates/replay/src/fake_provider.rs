@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bill::{Bill, Purpose, Tariff};
 
-/// The clock of the recording, and chance that is none.
+/// The clock of the recording, with fixed random numbers.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayClock {
     now_ms: AtomicI64,
@@ -79,12 +79,12 @@ impl FakeProvider {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the next call is answered with.
+    /// Sets the answer to the next call.
     pub(crate) fn will_answer(&self, messages: Vec<Message>, purpose: Purpose) {
         self.state().next = Some((messages, purpose));
     }
 
-    /// What the next call for a summary is answered with.
+    /// Sets the answer to the next call for a summary.
     pub(crate) fn will_summarise(&self, markdown: String) {
         self.state().summary = markdown;
     }

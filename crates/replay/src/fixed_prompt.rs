@@ -11,7 +11,7 @@ use throughline_wire::{RequestParts, System};
 
 use crate::recording::Recording;
 
-/// What stands before the messages of every prompt.
+/// The part of every prompt before the messages.
 #[derive(Clone, Debug)]
 pub(crate) struct FixedPrompt {
     /// A string or a list of blocks.
@@ -50,7 +50,7 @@ impl FixedPrompt {
     }
 }
 
-/// Words of so many tokens, the same every time.
+/// Text of so many tokens, always the same.
 fn words_of(tokens: u64, token_model: &TokenModel) -> String {
     const SENTENCE: &str = "Standing instructions of the agent that the log leaves out take this much room. ";
     let size =

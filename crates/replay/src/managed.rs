@@ -8,7 +8,7 @@ use throughline_compaction::RuleSummariser;
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host as _,
     IncomingMessage, LockPolicy, ManagedSession, ModelTarget, OneSummariser, PriceSource, RecordPolicy,
-    SessionError, SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy,
+    SessionError, SessionSetup, Shortening, SummariserSource, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{CacheMarks, CacheOutcome, CachePolicy};
 use throughline_redact::Redactor;
@@ -34,7 +34,7 @@ pub(crate) struct ManagedReplay<'a> {
     pub(crate) tool_output: ToolOutputPolicy,
 }
 
-/// What came of it.
+/// The result.
 pub(crate) struct ManagedBill {
     pub(crate) bill: Bill,
     pub(crate) cache_misses: BTreeMap<&'static str, u64>,
@@ -52,7 +52,11 @@ impl ManagedReplay<'_> {
         )?;
         let set_aside = Arc::new(AtomicU64::new(0));
         let mut session = ManagedSession::create(self.setup(&set_aside), self.new_session()).await?;
-        let mut visibility = ResultVisibility::new(self.budgets()?, &self.tool_output);
+        let mut visibility = {
+            let shortens = self.limits.economy.tool_results && self.tool_output.recall.is_some();
+            let shortening = if shortens { Shortening::On } else { Shortening::Off };
+            ResultVisibility::new(self.budgets()?, &self.tool_output, shortening)
+        };
         let mut cache_misses: BTreeMap<&'static str, u64> = BTreeMap::new();
         for (number, call) in self.recording.calls.iter().enumerate() {
             self.rest_until(call.at_ms, &mut session).await;
@@ -160,6 +164,7 @@ impl ManagedReplay<'_> {
                 record: RecordPolicy::Require,
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Local,
+                recall: None,
             },
             tool_output: self.tool_output.clone(),
         }
@@ -193,7 +198,7 @@ fn bare(message: &Message) -> Message {
     if message.is_machine_written() { bare.marked_machine_written() } else { bare }
 }
 
-/// Why a prompt was not read from the cache, in few words; `None` where it was.
+/// Why a prompt was not read from the cache, in a few words; `None` where it was.
 fn missed(outcome: &CacheOutcome) -> Option<&'static str> {
     Some(match outcome {
         CacheOutcome::Hit | CacheOutcome::NotReported => return None,

@@ -14,36 +14,36 @@ const USUAL_STEP_MS: i64 = 20_000;
 /// When a transcript without times is taken to begin: the first of January 2026.
 const BEGINNING_MS: i64 = 1_767_225_600_000;
 
-/// A call that was made.
+/// A recorded call.
 #[derive(Clone, Debug)]
 pub struct RecordedCall {
     /// Messages that were new, by their places.
     pub incoming: Range<usize>,
-    /// What was answered.
+    /// The messages of the answer.
     pub answer: Range<usize>,
     /// When the answer began.
     pub at_ms: i64,
-    /// What the provider reported.
+    /// The usage the provider reported.
     pub usage: Option<UsageReading>,
 }
 
 /// A call as the log counts it.
 #[derive(Clone, Debug)]
 pub struct LoggedCall {
-    /// The model that answered, where that is told.
+    /// The model that answered, where it is known.
     pub model: Option<String>,
-    /// When.
+    /// Time in milliseconds since 1970.
     pub at_ms: i64,
     /// What the provider reported.
     pub usage: UsageReading,
 }
 
-/// A compaction the recorded client made by itself.
+/// A compaction of the recorded client.
 #[derive(Clone, Debug)]
 pub struct RecordedCompaction {
-    /// Messages that were said before it.
+    /// The number of messages before it.
     pub message: usize,
-    /// When.
+    /// Time in milliseconds since 1970.
     pub at_ms: i64,
     /// What stood in the place of the history from then on, where that is not in the messages.
     pub view: Vec<Message>,
@@ -56,11 +56,11 @@ pub struct RecordedCompaction {
 pub struct Recording {
     /// The wire of its messages.
     pub wire_format: WireFormat,
-    /// What it was read from.
+    /// The kind of document.
     pub source: Source,
-    /// The model it was held with, where that is told.
+    /// The model of the conversation, where it is known.
     pub model: Option<String>,
-    /// Everything that was said.
+    /// All messages.
     pub messages: Vec<Message>,
     /// The calls, in order.
     pub calls: Vec<RecordedCall>,
@@ -68,7 +68,7 @@ pub struct Recording {
     pub compactions: Vec<RecordedCompaction>,
     /// Every call that the log has counts for, also those whose answer is not in the messages.
     pub logged: Vec<LoggedCall>,
-    /// System prompt and tools, where they are told.
+    /// System prompt and tools, where the document has them.
     pub preamble: Preamble,
 }
 

@@ -15,6 +15,10 @@ use crate::fake_provider::{FakeProvider, ReplayClock};
 use crate::fixed_prompt::FixedPrompt;
 use crate::managed::{ManagedBill, ManagedReplay};
 use crate::recording::{LoggedCall, Recording};
+use crate::reread::RECALL_TOOL;
+
+/// How the model is told to read a result that was shortened.
+const RECALL_WORDS: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}.";
 
 /// The terms of a replay.
 #[derive(Clone, Debug)]
@@ -23,9 +27,9 @@ pub struct ReplayOptions {
     pub model: String,
     /// Its window, and when the conversation is compacted.
     pub limits: LimitPolicy,
-    /// How long Throughline has prompts cached; `None` for as long as the recorded client asked.
+    /// The cache lifetime Throughline asks for; `None` for the one the recorded client asked for.
     pub ttl: Option<CacheTtl>,
-    /// What is done about long results, beside their limits.
+    /// The policy for long results, beside their limits.
     pub tool_output: ToolOutputPolicy,
     /// What summaries cost.
     pub summaries: SummaryCost,
@@ -38,7 +42,7 @@ pub struct ReplayOptions {
 pub struct SessionReplay {
     /// Tokens of system prompt and tools in every prompt.
     pub fixed_tokens: u64,
-    /// How long the recorded client had prompts cached.
+    /// The cache lifetime the recorded client asked for, as far as the reported usage shows it.
     pub ttl_without: CacheTtl,
     /// How long Throughline had.
     pub ttl_with: CacheTtl,
@@ -46,16 +50,18 @@ pub struct SessionReplay {
     pub without: Bill,
     /// Through the managed call.
     pub with: Bill,
+    /// The most that had been paid with Throughline after any call, in thousandths of what had been paid without it.
+    pub worst_permille: u64,
     /// Why prompts of the managed call were not read from the cache, and how often.
     pub cache_misses: BTreeMap<&'static str, u64>,
-    /// What the log itself says was used, where it does; its figures for output are often only beginnings.
+    /// The usage the log states, where it does; its figures for output are often only beginnings.
     pub logged: Bill,
 }
 
 /// Why a conversation could not be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// No answer stands in it.
+    /// It has no answers.
     #[error("there is no answer of a model in it")]
     NoCalls,
     /// One of the recorded prompts could not be priced.
@@ -110,10 +116,13 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
         policy,
         limits: options.limits,
         summaries,
-        tool_output: options.tool_output.clone(),
+        tool_output: tool_output(options),
     };
     let ManagedBill { bill: with, cache_misses } = managed.run().await?;
+    let sums = with.after_calls.iter().zip(&without.after_calls);
+    let worst_permille = sums.map(|(with, without)| with * 1_000 / without.max(&1)).max().unwrap_or(0);
     Ok(SessionReplay {
+        worst_permille,
         fixed_tokens: fixed.tokens,
         ttl_without,
         ttl_with,
@@ -124,7 +133,17 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
     })
 }
 
-/// What the log itself says.
+/// What is done about long results: shortened ones are read again with a tool of ours.
+fn tool_output(options: &ReplayOptions) -> ToolOutputPolicy {
+    let mut policy = options.tool_output.clone();
+    if options.limits.economy.tool_results {
+        policy.recall.get_or_insert_with(|| RECALL_WORDS.to_owned());
+        policy.lookups.push(RECALL_TOOL.to_owned());
+    }
+    policy
+}
+
+/// The usage the log states.
 fn logged(recording: &Recording, tariff: &Tariff) -> Bill {
     let mut bill = Bill { compactions: recording.compactions.len() as u64, ..Bill::default() };
     // Whoever names another model wants to know what that one would cost.

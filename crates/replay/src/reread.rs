@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use throughline_compaction::{AnchorKind, scan_anchors};
-use throughline_engine::{FittedResult, ResultFitter, ToolOutputPolicy};
+use throughline_engine::{FittedResult, ResultFitter, Shortening, ToolOutputPolicy};
 use throughline_store::CallNames;
 use throughline_tokens::ToolBudgets;
 use throughline_transcript::{
@@ -17,6 +17,10 @@ use throughline_transcript::{
 };
 use throughline_wire::{Answer, AnswerDraft, AnswerPart, ToolCall};
 
+/// The tool that reads a part of a result that was shortened, ...
+pub(crate) const RECALL_TOOL: &str = "recall_artifact";
+/// ... and about how much of it: the 200 lines that the words for the model suggest.
+const READ_CHARS: usize = 10_000;
 /// A line that an answer repeats counts as known from this many characters on.
 const LEAST_LINE_CHARS: usize = 16;
 
@@ -34,16 +38,17 @@ struct ResultCall {
     arguments: String,
 }
 
-/// A call that is made again, and what it brings.
+/// A repeated call, and its result.
 pub(crate) struct RepeatedRead {
     name: String,
     arguments: String,
     text: String,
 }
 
-/// What the model has seen, and what was kept from it.
+/// What the model has seen, and what was hidden from it.
 pub(crate) struct ResultVisibility<'a> {
     budgets: ToolBudgets,
+    shortening: Shortening,
     policy: &'a ToolOutputPolicy,
     names: CallNames,
     calls: Vec<ResultCall>,
@@ -53,8 +58,9 @@ pub(crate) struct ResultVisibility<'a> {
 }
 
 impl<'a> ResultVisibility<'a> {
-    pub(crate) fn new(budgets: ToolBudgets, policy: &'a ToolOutputPolicy) -> Self {
+    pub(crate) fn new(budgets: ToolBudgets, policy: &'a ToolOutputPolicy, shortening: Shortening) -> Self {
         Self {
+            shortening,
             budgets,
             policy,
             names: CallNames::default(),
@@ -68,8 +74,10 @@ impl<'a> ResultVisibility<'a> {
     /// Messages on their way to the model.
     pub(crate) fn shown(&mut self, messages: &[Message]) {
         let own: Vec<&Message> = messages.iter().collect();
-        let fitted =
-            ResultFitter::new(&self.budgets, self.policy).fit(&own, &mut self.names).unwrap_or_default();
+        let fitted = ResultFitter::new(&self.budgets, self.policy)
+            .shortening(self.shortening)
+            .fit(&own, &mut self.names)
+            .unwrap_or_default();
         let mut fitted = fitted.into_iter();
         for message in messages {
             let FittedResult { json, set_aside } = fitted.next().unwrap_or_default();
@@ -112,6 +120,10 @@ impl<'a> ResultVisibility<'a> {
     /// Results that have to be read again before the model can answer like this.
     pub(crate) fn needed_for(&mut self, answer: &[Message]) -> Vec<RepeatedRead> {
         let most_chars = usize::try_from(self.budgets.result_chars.effective).unwrap_or(usize::MAX);
+        let most_chars = match self.shortening {
+            Shortening::On => most_chars.min(READ_CHARS),
+            Shortening::Off => most_chars,
+        };
         let mut again = Vec::new();
         for said in answer.iter().map(words_of) {
             while let Some((index, place)) = self.first_needed(&said) {
@@ -119,6 +131,10 @@ impl<'a> ResultVisibility<'a> {
                     self.asides.remove(index);
                 let text = passage(&text, place, most_chars);
                 self.see(&text);
+                let name = match self.shortening {
+                    Shortening::On => RECALL_TOOL.to_owned(),
+                    Shortening::Off => name,
+                };
                 again.push(RepeatedRead { name, arguments, text });
             }
         }
@@ -171,7 +187,7 @@ fn is_telling(kind: AnchorKind) -> bool {
     }
 }
 
-/// What a model wrote: text, reasoning that can be read, and the strings in its calls.
+/// The text a model wrote: content, readable reasoning, and the strings in its calls.
 fn words_of(message: &Message) -> String {
     let mut words = String::new();
     for part in message.parts() {

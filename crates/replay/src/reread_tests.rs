@@ -46,7 +46,7 @@ fn file(needle: &str) -> String {
 
 /// What the model has seen after it read one long file.
 fn after_reading<'a>(policy: &'a ToolOutputPolicy, needle: &str) -> ResultVisibility<'a> {
-    let mut visibility = ResultVisibility::new(budgets(1_000), policy);
+    let mut visibility = ResultVisibility::new(budgets(1_000), policy, Shortening::Off);
     visibility.said(&[call("t1", "src/parser.rs")]);
     visibility.shown(&[result("t1", &file(needle))]);
     visibility
@@ -77,7 +77,7 @@ fn what_the_model_writes_and_was_not_shown_is_read_again_once() {
 fn what_was_shown_or_said_before_is_known() {
     let policy = ToolOutputPolicy::default();
     // It stands at the beginning, which is shown.
-    let mut visibility = ResultVisibility::new(budgets(1_000), &policy);
+    let mut visibility = ResultVisibility::new(budgets(1_000), &policy, Shortening::Off);
     visibility.said(&[call("t1", "src/parser.rs")]);
     visibility.shown(&[result("t1", &format!("fn decode_header()\n{}", file("nothing")))]);
     assert!(visibility.needed_for(&says("I will change decode_header now.")).is_empty());
@@ -94,7 +94,7 @@ fn what_was_shown_or_said_before_is_known() {
 #[test]
 fn results_within_the_limit_are_never_read_again() {
     let policy = ToolOutputPolicy::default();
-    let mut visibility = ResultVisibility::new(budgets(100_000), &policy);
+    let mut visibility = ResultVisibility::new(budgets(100_000), &policy, Shortening::Off);
     visibility.said(&[call("t1", "src/parser.rs")]);
     visibility.shown(&[result("t1", &file("fn decode_header()"))]);
     assert!(visibility.needed_for(&says("I will change decode_header now.")).is_empty());

@@ -11,7 +11,7 @@ use throughline_redact::Redactor;
 
 use crate::fake_provider::FakeProvider;
 
-/// Nobody is slow here.
+/// Never reached: the answer is computed at once.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Summaries by the conversation's own model, whose pen the rules hold.

@@ -64,7 +64,7 @@ pub enum StoreError {
         id: SessionId,
         /// What it should hang on.
         parent: SessionId,
-        /// In words.
+        /// What is wrong with it.
         problem: &'static str,
     },
     /// A view names a message that is not in the record.
@@ -90,7 +90,7 @@ pub enum StoreError {
     /// A view that was to be kept cannot be.
     #[error("the view cannot be stored: {problem}")]
     ViewRefused {
-        /// In words.
+        /// What is wrong with it.
         problem: &'static str,
     },
     /// The earlier view would not fit the window.
@@ -106,7 +106,7 @@ pub enum StoreError {
     /// There is no compaction to undo, or none that was undone.
     #[error("{what}")]
     NothingToSelect {
-        /// In words.
+        /// The whole sentence.
         what: &'static str,
     },
     /// Other conversations hang on the one that was to be deleted.
@@ -181,12 +181,15 @@ pub enum StoreError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// Vectors could not be made.
+    #[error("the embedding model failed: {0}")]
+    Embedding(String),
     /// The file or its folder cannot be written.
     #[error("the record {} cannot be written: {problem}", path.display())]
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with it.
         problem: String,
     },
     /// Another process kept the database locked for longer than we wait.

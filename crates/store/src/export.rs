@@ -66,27 +66,24 @@ pub struct Export {
     pub masked: usize,
 }
 
-/// Exports the conversation a session belongs to, up to and including that session.
-pub fn export(
-    store: &dyn Store,
-    owner: &Owner,
-    id: &SessionId,
-    options: &ExportOptions<'_>,
-) -> Result<Export> {
-    let session = store.session(owner, id)?;
-    let messages: Vec<String> = match options.side {
-        ExportSide::Said => {
-            store.transcript(owner, id)?.iter().map(|message| message.json.as_str().to_owned()).collect()
-        }
-        ExportSide::Shown => {
-            store.view(owner, id, None)?.iter().map(|shown| shown.json().to_owned()).collect()
-        }
-    };
-    let preamble = match options.form {
-        ExportForm::Body => StoredPreamble::last(store, owner, &session)?.unwrap_or_default(),
-        ExportForm::List | ExportForm::Lines => StoredPreamble::default(),
-    };
-    Ok(write(&session, messages, preamble, options))
+impl Export {
+    /// Exports the conversation a session belongs to, up to and including that session.
+    pub fn of(store: &dyn Store, owner: &Owner, id: &SessionId, options: &ExportOptions<'_>) -> Result<Self> {
+        let session = store.session(owner, id)?;
+        let messages: Vec<String> = match options.side {
+            ExportSide::Said => {
+                store.transcript(owner, id)?.iter().map(|message| message.json.as_str().to_owned()).collect()
+            }
+            ExportSide::Shown => {
+                store.view(owner, id, None)?.iter().map(|shown| shown.json().to_owned()).collect()
+            }
+        };
+        let preamble = match options.form {
+            ExportForm::Body => StoredPreamble::last(store, owner, &session)?.unwrap_or_default(),
+            ExportForm::List | ExportForm::Lines => StoredPreamble::default(),
+        };
+        Ok(write(&session, messages, preamble, options))
+    }
 }
 
 fn write(

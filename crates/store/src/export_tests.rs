@@ -9,7 +9,7 @@ use throughline_transcript::{
     DecodeOptions, Message, WireFormat, WireFormatChoice, decode, decode_message_text,
 };
 
-use super::{ExportForm, ExportOptions, ExportSide, export, mask_all};
+use super::{Export, ExportForm, ExportOptions, ExportSide, mask_all};
 use crate::call::{NewCall, StoredPreamble};
 use crate::ids::{Owner, SessionId};
 use crate::memory::MemoryStore;
@@ -46,7 +46,7 @@ fn message(json: &str) -> Message {
 }
 
 fn text_of(store: &MemoryStore, session: &Session, options: &ExportOptions<'_>) -> String {
-    export(store, &Owner::default(), &session.id, options).unwrap().text
+    Export::of(store, &Owner::default(), &session.id, options).unwrap().text
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn an_export_says_how_much_was_masked() {
     let (store, session) = recorded(WireFormat::Chat, said);
     let redactor = Redactor::new();
     let options = ExportOptions { redactor: Some(&redactor), ..SAID };
-    let export = export(&store, &Owner::default(), &session.id, &options).unwrap();
+    let export = Export::of(&store, &Owner::default(), &session.id, &options).unwrap();
     assert_eq!((export.messages, export.masked), (2, 1));
     assert!(!export.text.contains(TOKEN));
 }

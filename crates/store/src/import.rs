@@ -28,10 +28,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 use throughline_tokens::Catalogue;
-use throughline_transcript::{
-    DecodeError, DecodeOptions, Message, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Source, Transcript,
-    decode,
-};
+use throughline_transcript::{DecodeError, DecodeOptions, Message, Note, Source, Transcript, decode};
 
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
@@ -283,7 +280,7 @@ fn conversations_of(
 
 /// Whether a note tells of something that does not get into the record; compactions and sub-agents do.
 fn is_lost(note: &Note) -> bool {
-    note.text != NOTE_OF_COMPACTION && !note.text.starts_with(NOTE_OF_SUB_AGENTS)
+    note.text != Note::COMPACTION && !note.text.starts_with(Note::SUB_AGENTS)
 }
 
 enum DecodedFile {

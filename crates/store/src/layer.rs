@@ -10,7 +10,7 @@ use crate::call::{
 };
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::message::{AppendRange, NewMessage, StoredMessage};
+use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage};
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
@@ -76,6 +76,7 @@ impl<L: StoreLayer> Store for L {
         read fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
         write fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
         read fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
+        read fn message_heads(&self, owner: &Owner, id: &SessionId) -> Result<Vec<MessageHead>>;
         read fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         read fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
         read fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;

@@ -50,6 +50,7 @@ mod layer;
 mod memory;
 mod message;
 mod overview;
+mod savings;
 mod search;
 mod sessions;
 #[cfg(feature = "sqlite")]
@@ -60,21 +61,25 @@ mod views;
 pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal};
 pub use error::{Result, StoreError};
-pub use export::{Export, ExportForm, ExportOptions, ExportSide, export};
+pub use export::{Export, ExportForm, ExportOptions, ExportSide};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 #[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
 pub use layer::{StoreLayer, StoreMethod};
 pub use memory::MemoryStore;
-pub use message::{AppendRange, CallNames, NewMessage, StoredMessage, StoredRendition};
+pub use message::{AppendRange, CallNames, MessageHead, NewMessage, StoredMessage, StoredRendition};
 pub use overview::UsageOverview;
+pub use savings::{Savings, SavingsTotal};
+pub use search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
 pub use search::request::{Hit, MatchedWords, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+#[cfg(feature = "sqlite")]
+pub use search::texts::rank_texts;
 pub use sessions::guard::{Guard, GuardScope};
 pub use sessions::lineage::ViewChange;
 pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
 pub use sessions::session::{
-    Conversation, EndReason, Link, LinkKind, ListCursor, MAX_NUMBERED, NewSession, Origin, Session,
-    SessionCounters, SessionFilter,
+    Conversation, EndReason, Link, LinkKind, ListCursor, NewSession, Origin, Session, SessionCounters,
+    SessionFilter,
 };
 pub use sessions::version::Version;
 #[cfg(feature = "sqlite")]
@@ -83,10 +88,9 @@ pub use sqlite::{
     RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress,
 };
 pub use store::{Dependants, Store};
+pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
-pub use views::node::{
-    Child, LEAF_LEVEL, NewNode, NodeHead, SummaryNode, TOP_LEVEL, TOP_NODES, joined as joined_runs,
-};
+pub use views::node::{Child, NewNode, NodeHead, SummaryNode};
 pub use views::node_graph::{NodeLink, node_problems};
 pub use views::page::{ItemEntry, MessageEntry};
 pub use views::summary::{Continuation, MessageRun, NewSummary, Selection, Summary, SummaryId};

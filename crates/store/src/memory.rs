@@ -23,7 +23,7 @@ use crate::call::{
 };
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
-use crate::message::{AppendRange, NewMessage, StoredMessage};
+use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage};
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
@@ -124,6 +124,10 @@ impl Store for MemoryStore {
 
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
         self.write().append_at(owner, version, messages)
+    }
+
+    fn message_heads(&self, owner: &Owner, id: &SessionId) -> Result<Vec<MessageHead>> {
+        self.read().message_heads(owner, id)
     }
 
     fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {

@@ -68,7 +68,6 @@ pub(crate) fn speaks_as(message: &Message) -> Role {
 
 impl StoredMessage {
     /// Who really speaks in it.
-    #[cfg(test)]
     pub(crate) fn speaker(&self) -> Role {
         self.decode().map_or(self.role, |message| speaks_as(&message))
     }
@@ -79,6 +78,19 @@ impl StoredMessage {
         let message = decode_message(self.json.clone())?;
         Some(if self.machine_written { message.marked_machine_written() } else { message })
     }
+}
+
+/// A message without its bytes: enough to lay out a conversation and to add up what a call sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageHead {
+    /// Its place in the conversation.
+    pub seq: u64,
+    /// Who really speaks in it: results of tools count as the tool's, whatever the wire calls them.
+    pub speaker: Role,
+    /// Its size.
+    pub tokens: u64,
+    /// When it was said.
+    pub at_ms: Millis,
 }
 
 /// Where appended messages went.

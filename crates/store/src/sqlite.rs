@@ -31,10 +31,11 @@ mod rows;
 mod search;
 mod sessions;
 mod store_impl;
+mod vectors;
 mod views;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
@@ -42,6 +43,8 @@ use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 use crate::artifacts::folder::ArtifactFolder;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
+use crate::search::meaning::{EmbedPurpose, Embedder, QuestionVector, VectorState, VectorStep};
+use crate::search::request::{SearchMode, SearchQuery};
 
 use connection::{DatabaseKind, OpenMode, artifacts_beside};
 use error::{TxError, TxResult};
@@ -55,6 +58,8 @@ pub use doctor::{
 };
 pub use progress::StoreProgress;
 
+/// Of a longer question so many bytes are made a vector of: some hundred words.
+const MAX_EMBEDDED_BYTES: usize = 4 * 1024;
 /// Connections that are kept for the next reader.
 const READERS_KEPT: usize = 4;
 /// Pages of the journal after which a heavy write takes them into the database.
@@ -78,6 +83,8 @@ pub struct SqliteStore {
     file: Option<connection::FileId>,
     /// For a store in memory: where its artifacts are. It has one connection, which reads and writes.
     temporary: Option<tempfile::TempDir>,
+    /// Makes vectors for search by meaning, where that is configured.
+    embedder: OnceLock<Arc<dyn Embedder>>,
 }
 
 /// A record was of an older version when it was opened, and is not any more.
@@ -179,6 +186,7 @@ impl SqliteStore {
             },
             file: connection::file_id(path),
             temporary: None,
+            embedder: OnceLock::new(),
         })
     }
 
@@ -204,6 +212,7 @@ impl SqliteStore {
             migration: None,
             file: None,
             temporary: Some(folder),
+            embedder: OnceLock::new(),
         })
     }
 
@@ -234,6 +243,7 @@ impl SqliteStore {
             migration: None,
             file: connection::file_id(path),
             temporary: None,
+            embedder: OnceLock::new(),
         })
     }
 
@@ -253,6 +263,65 @@ impl SqliteStore {
     #[must_use]
     pub fn artifact_folder(&self) -> &ArtifactFolder {
         &self.artifacts
+    }
+
+    /// Has search complete words by meaning, with vectors of this model. The first call counts.
+    pub fn use_embedder(&self, embedder: Arc<dyn Embedder>) {
+        let _ = self.embedder.set(embedder);
+    }
+
+    /// Makes vectors for the next messages that have none; nothing is left to do when no message was looked at. For a worker in the
+    /// background: the record is not locked while the model works.
+    pub fn embed_next(&self, embedder: &dyn Embedder) -> Result<VectorStep> {
+        let model = embedder.model();
+        let pending = self.read("reading passages", |conn| vectors::pending(conn, model))?;
+        if pending.is_empty() {
+            return Ok(VectorStep::default());
+        }
+        let made = match pending.texts.is_empty() {
+            true => Default::default(),
+            false => embedder.embed(&pending.texts, EmbedPurpose::Record).map_err(StoreError::Embedding)?,
+        };
+        if made.vectors.len() != pending.texts.len()
+            || made.vectors.iter().any(|vector| Some(vector.len()) != made.vectors.first().map(Vec::len))
+        {
+            return Err(StoreError::Embedding(format!(
+                "{model} returned {} vectors for {} texts, or vectors of different lengths",
+                made.vectors.len(),
+                pending.texts.len()
+            )));
+        }
+        self.write("storing vectors", Write::Light, |conn| {
+            vectors::put(conn, model, &pending, &made.vectors, made.tokens)
+        })
+    }
+
+    /// Tells the worker that makes vectors that there is something to do.
+    fn note_texts(&self) {
+        if let Some(embedder) = self.embedder.get() {
+            embedder.texts_added();
+        }
+    }
+
+    /// The vector of a question, where search by meaning is configured and the question is in plain words.
+    fn meaning_of(&self, query: &SearchQuery) -> Option<search::QuestionMeaning> {
+        let embedder = self.embedder.get()?;
+        let is_plain = query.mode == SearchMode::Words && !query.words_only && !query.text.trim().is_empty();
+        if !is_plain {
+            return None;
+        }
+        let text = query.text.get(..query.text.floor_char_boundary(MAX_EMBEDDED_BYTES)).unwrap_or_default();
+        let made = embedder.embed(&[text.to_owned()], EmbedPurpose::Question);
+        let vector = made.and_then(|made| {
+            let vector = made.vectors.first().and_then(|vector| QuestionVector::new(vector));
+            vector.ok_or_else(|| "the model has no vector for these words".to_owned())
+        });
+        Some(search::QuestionMeaning { model: embedder.model().to_owned(), vector })
+    }
+
+    /// How far the vectors of a model are.
+    pub fn vector_state(&self, model: &str) -> Result<VectorState> {
+        self.read("reading the state of vectors", |conn| vectors::state(conn, model))
     }
 
     /// Does `work` on a snapshot of the record.

@@ -8,7 +8,7 @@ use crate::call::{
 };
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::message::{AppendRange, NewMessage, StoredMessage};
+use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage};
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
@@ -71,6 +71,8 @@ pub trait Store: Send + Sync {
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
     /// Messages appended to this very session, in order.
     fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
+    /// The same messages without their bytes.
+    fn message_heads(&self, owner: &Owner, id: &SessionId) -> Result<Vec<MessageHead>>;
     /// Everything that was said in a conversation up to and including this session: the whole transcript, each message
     /// once, in order. A branch begins with what it shares.
     fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;

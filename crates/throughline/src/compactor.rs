@@ -204,6 +204,7 @@ impl Compactor {
             budgets: &budgets,
             prune: PruneRules::default(),
             redactor: self.redactor.as_ref(),
+            corrections: &[],
             recall: None,
             pay: PayCheck::Skip,
             cut_at: None,

@@ -157,6 +157,7 @@ impl SessionBuilder {
                 record: RecordPolicy::Require,
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Gateway,
+                recall: None,
             },
             tool_output: ToolOutputPolicy::default(),
         };

@@ -13,12 +13,10 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::economy::Economy;
+
 /// The smallest window that can hold a head, a summary and a tail worth the name.
 pub(crate) const SMALLEST_WINDOW_TOKENS: u64 = 512;
-/// Compactions that may be tried to get one call through.
-pub const COMPACTIONS_PER_CALL: u32 = 3;
-/// The tail keeps at least this many messages, whatever they weigh.
-pub const SMALLEST_TAIL_MESSAGES: usize = 3;
 /// The share of the threshold that a tail may take lies in this range.
 pub(crate) const TARGET_RATIO_RANGE: (f64, f64) = (0.10, 0.80);
 
@@ -34,7 +32,6 @@ const SMALL_FIXED_PERCENT: u64 = 10;
 const LEAST_RESERVED_PERCENT: u64 = 25;
 /// Percent of the window that a reserved answer may take at most; the prompt needs the rest.
 const MOST_RESERVED_PERCENT: u64 = 75;
-const SUMMARY_SHARE_PERCENT: u64 = 20;
 const SUMMARY_FLOOR_TOKENS: u64 = 2_000;
 const SUMMARY_CEILING_TOKENS: u64 = 12_000;
 const SUMMARY_WINDOW_PERCENT: u64 = 5;
@@ -83,6 +80,8 @@ pub struct LimitPolicy {
     pub tool_step_chars: u64,
     /// Characters still shown of a result that was set aside.
     pub tool_preview_chars: u64,
+    /// Means of saving money.
+    pub economy: Economy,
 }
 
 impl LimitPolicy {
@@ -102,6 +101,7 @@ impl LimitPolicy {
             tool_result_chars: 100_000,
             tool_step_chars: 200_000,
             tool_preview_chars: 1_500,
+            economy: Economy::OFF,
         }
     }
 }
@@ -223,7 +223,7 @@ pub enum LimitError {
     /// A share that is none.
     #[error("{name} is {value}; it must be a number above 0")]
     NotAShare {
-        /// Which.
+        /// The name of the limit.
         name: &'static str,
         /// Its value.
         value: f64,
@@ -272,6 +272,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The number of compactions that may be made to get one call through.
+    pub const COMPACTIONS_PER_CALL: u32 = 3;
+    /// The number of messages the tail holds at least, whatever their size.
+    pub const SMALLEST_TAIL_MESSAGES: usize = 3;
+
     /// Works out all limits for a small fixed part.
     pub fn compute(policy: &LimitPolicy) -> Result<Self, LimitError> {
         Self::beside(policy, 0)
@@ -348,15 +353,6 @@ impl Limits {
                 policy.tool_preview_chars,
             ),
         })
-    }
-
-    /// Room for the summary of a middle of that size: never more than the middle itself.
-    #[must_use]
-    pub fn summary_budget(&self, middle_tokens: u64) -> u64 {
-        percent(middle_tokens, SUMMARY_SHARE_PERCENT)
-            .max(self.summary_floor_tokens)
-            .min(self.summary_cap_tokens)
-            .min(middle_tokens)
     }
 }
 

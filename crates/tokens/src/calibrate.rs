@@ -40,8 +40,6 @@ pub struct Calibrator {
     variance: f64,
     /// Observations that were learnt from.
     samples: u64,
-    /// The last prompt the provider counted, where the next prediction starts.
-    last_prompt: Option<u64>,
 }
 
 impl Default for Calibrator {
@@ -51,7 +49,6 @@ impl Default for Calibrator {
             evidence: PRIOR_EVIDENCE,
             variance: PRIOR_DISPERSION * PRIOR_DISPERSION,
             samples: 0,
-            last_prompt: None,
         }
     }
 }
@@ -68,7 +65,7 @@ pub enum Observed {
 }
 
 impl Calibrator {
-    /// Knows nothing yet: factor 1.
+    /// A calibrator without observations: factor 1.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -100,37 +97,14 @@ impl Calibrator {
         Observed::Learnt
     }
 
-    /// Learns from two prompts in a row: `estimated_added` stood between the last prompt and this one.
-    pub fn observe_prompt(&mut self, estimated_added: u64, measured_prompt: u64) -> Observed {
-        let grown =
-            self.last_prompt.replace(measured_prompt).map(|last| measured_prompt.saturating_sub(last));
-        match grown {
-            Some(measured_added) => self.observe(estimated_added, measured_added),
-            None => Observed::NotAnAddition,
-        }
-    }
-
-    /// Forgets where the last prompt ended, as after a compaction; what was learnt stays.
-    pub fn forget_prompt(&mut self) {
-        self.last_prompt = None;
-    }
-
-    /// What to multiply estimates with. A mean that lies within its own uncertainty of the prior is mostly noise and is
-    /// drawn back to it; one that stands clear of it is taken as it is.
+    /// The factor for estimates. A mean within its own uncertainty of the prior is mostly noise and is drawn back to
+    /// it; one outside is taken as it is.
     #[must_use]
     pub fn factor(&self) -> f64 {
         let signal = self.log_factor * self.log_factor;
         let noise = self.variance / self.evidence.max(f64::MIN_POSITIVE);
         let kept = if signal > 0.0 { signal / (signal + noise) } else { 0.0 };
         (self.log_factor * kept).exp()
-    }
-
-    /// How much of the factor is measured rather than assumed, lowered by how much observations scatter; 0 to 1.
-    #[must_use]
-    pub fn confidence(&self) -> f64 {
-        let prior = PRIOR_EVIDENCE * MEMORY.powi(i32::try_from(self.samples).unwrap_or(i32::MAX));
-        let measured = 1.0 - (prior / self.evidence).min(1.0);
-        measured / (1.0 + self.dispersion())
     }
 
     /// Usual distance of an observation from the factor, as a share of it.
@@ -143,12 +117,6 @@ impl Calibrator {
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
-    }
-
-    /// The last prompt the provider counted.
-    #[must_use]
-    pub fn last_prompt(&self) -> Option<u64> {
-        self.last_prompt
     }
 
     /// An estimate, corrected.

@@ -12,17 +12,14 @@ use crate::exact::Encoding;
 use crate::model::Family;
 use crate::user_models::Catalogue;
 
-/// The window of a model nobody knows.
-pub const DEFAULT_WINDOW_TOKENS: u64 = 200_000;
-
-/// What is known of a model.
+/// The facts about a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelFacts {
     /// The entry these values are from; `None` when they are the defaults.
     pub entry: Option<&'static str>,
     /// Its window.
     pub window_tokens: u64,
-    /// The longest answer it can give, where known. Never reserved on its own account.
+    /// The longest answer it can give, where known. It is never reserved by itself.
     pub max_output_tokens: Option<u64>,
     /// How it cuts text into tokens.
     pub family: Family,
@@ -33,7 +30,7 @@ pub struct ModelFacts {
 }
 
 impl ModelFacts {
-    /// How the model cuts text; as its wire suggests when nobody knows it.
+    /// How the model splits text into tokens. For an unknown model, the wire format suggests it.
     #[must_use]
     pub fn family_on(&self, wire: WireFormat) -> Family {
         match (self.entry, wire) {
@@ -75,7 +72,7 @@ impl Catalogue {
         let best = fitting.max_by_key(|entry| entry.name.len());
         ModelFacts {
             entry: best.map(|entry| entry.name.as_str()),
-            window_tokens: best.map_or(DEFAULT_WINDOW_TOKENS, |entry| entry.window),
+            window_tokens: best.map_or(Catalogue::DEFAULT_WINDOW_TOKENS, |entry| entry.window),
             max_output_tokens: best.and_then(|entry| entry.max_output),
             family: best.map_or(Family::Generic, |entry| entry.family),
             encoding: Encoding::for_model(model),

@@ -53,7 +53,7 @@ fn an_unknown_model_gets_the_stated_defaults() {
         assert_eq!(facts.entry, None, "{model}");
     }
     let facts = Catalogue::shipped_facts("my-own-model");
-    assert_eq!(facts.window_tokens, DEFAULT_WINDOW_TOKENS);
+    assert_eq!(facts.window_tokens, Catalogue::DEFAULT_WINDOW_TOKENS);
     assert_eq!((facts.family, facts.encoding, facts.max_output_tokens), (Family::Generic, None, None));
 }
 

@@ -9,7 +9,7 @@ use crate::profile::TextProfile;
 /// It knows no model; [`TokenModel::estimate_content`](crate::TokenModel::estimate_content) turns it into tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentProfile {
-    /// All text: words, reasoning that can be read, names and arguments of calls, results, schemas.
+    /// All text: content, readable reasoning, names and arguments of calls, results, schemas.
     pub text: TextProfile,
     /// Messages.
     pub messages: u32,
@@ -21,7 +21,7 @@ pub struct ContentProfile {
     pub tool_definitions: u32,
     /// Characters of reasoning that is only there encrypted.
     pub sealed_chars: u32,
-    /// Pictures.
+    /// The images.
     pub images: ImageTokens,
     /// Bytes of JSON it came as.
     pub json_bytes: u64,

@@ -11,7 +11,7 @@ pub(crate) const HISTORY: usize = 16;
 pub(crate) const STRETCH: usize = 240;
 /// History and stretch together.
 pub(crate) const SPAN: usize = HISTORY + STRETCH;
-/// Stands where there is no text: a control character that no class contains, so that it counts as nothing.
+/// The filler where there is no text: a control character that no class contains, so that it counts as nothing.
 pub(crate) const FILLER: u8 = 0x7F;
 
 /// One byte for each position, the history first.

@@ -24,6 +24,7 @@ mod cache_prices;
 mod calibrate;
 mod catalogue;
 mod content;
+mod economy;
 mod exact;
 mod image;
 mod lanes;
@@ -38,13 +39,11 @@ mod usage;
 mod user_models;
 mod weights;
 mod wide;
-pub use budget::{
-    COMPACTIONS_PER_CALL, Effective, LimitError, LimitPolicy, Limits, SMALLEST_TAIL_MESSAGES, ToolBudgets,
-};
+pub use budget::{Effective, LimitError, LimitPolicy, Limits, ToolBudgets};
 pub use cache_prices::{CachePrices, WrittenFor};
 pub use calibrate::{Calibrator, Observed};
-pub use catalogue::DEFAULT_WINDOW_TOKENS;
 pub use content::ContentProfile;
+pub use economy::Economy;
 pub use exact::Encoding;
 pub use model::{Family, TokenModel};
 pub use prices::{Cost, PriceBasis, PricedCall};

@@ -8,7 +8,7 @@ use throughline_transcript::LogCall;
 use crate::usage::UsageReading;
 
 impl UsageReading {
-    /// The usage of a logged call; `None` where the log holds no counts for it.
+    /// The usage of a logged call; `None` where the log has no counts for it.
     #[must_use]
     pub fn of_log(call: &LogCall) -> Option<UsageReading> {
         UsageReading::parse(call.usage.as_str()).ok()

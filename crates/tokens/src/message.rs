@@ -127,7 +127,7 @@ impl ProfileReader<'_> {
         self.scanner.push_json(self.message.raw(span).as_bytes());
     }
 
-    /// Readable reasoning counts as text; sealed reasoning by the length of what stands for it.
+    /// Readable reasoning counts as text; sealed reasoning by the length of its encrypted form.
     fn read_reasoning(&mut self, text: Option<JsonStr>, block: Span) {
         match text.filter(|text| !text.span.is_empty()) {
             Some(text) => self.read_string(text),

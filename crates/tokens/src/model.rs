@@ -22,7 +22,7 @@ pub enum Family {
     Claude,
     /// Claude 4.7 and later.
     Claude47,
-    /// Everybody else: Llama, Qwen, DeepSeek, Mistral and whatever comes.
+    /// All others: Llama, Qwen, DeepSeek, Mistral and so on.
     Generic,
 }
 
@@ -86,7 +86,7 @@ impl TokenModel {
         self
     }
 
-    /// Which family it is for.
+    /// The family it estimates for.
     #[must_use]
     pub fn family(&self) -> Family {
         self.family
@@ -98,7 +98,7 @@ impl TokenModel {
         self.weights[feature as usize]
     }
 
-    /// What the wire adds.
+    /// The tokens the wire format adds per message and per call.
     #[must_use]
     pub fn overhead(&self) -> Overhead {
         self.overhead

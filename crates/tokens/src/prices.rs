@@ -17,22 +17,22 @@ use crate::usage::Usage;
 pub struct PricedCall<'a> {
     /// The model as the call named it; dated, prefixed and regional names are understood.
     pub model: &'a str,
-    /// Who was asked: a name, or the address of an endpoint. Empty when unknown.
+    /// The provider: a name, or the address of an endpoint. Empty when unknown.
     pub provider: &'a str,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
-    /// What it used.
+    /// The tokens it used.
     pub usage: Usage,
     /// Part of the cache writes that live for an hour instead of minutes.
     pub cache_write_1h: u64,
 }
 
-/// What a call costs.
+/// The cost of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cost {
-    /// Millionths of a dollar; `None` when it is not known.
+    /// Millionths of a dollar; `None` when the price is unknown.
     pub micro_usd: Option<u64>,
-    /// What the same tokens would have cost without a cache.
+    /// The cost of the same tokens without a cache.
     pub uncached_micro_usd: Option<u64>,
     /// Where the amounts come from, or why there are none.
     pub basis: PriceBasis,
@@ -195,7 +195,7 @@ impl Rates {
     }
 }
 
-/// A sum of money without rounding on the way: tokens times millionths of a dollar a million tokens.
+/// An exact amount: tokens times millionths of a dollar per million tokens.
 #[derive(Default)]
 struct Amount(u128);
 
@@ -253,7 +253,7 @@ fn find(model: &str) -> Option<(&'static ModelPrices, Region)> {
     }
 }
 
-/// Takes `us.anthropic.` and the like off a name.
+/// Removes a vendor prefix such as `us.anthropic.` from a name.
 fn without_vendor(name: &str) -> (&str, Region) {
     const REGIONS: [&str; 8] = ["us", "eu", "apac", "au", "jp", "ca", "us-gov", "global"];
     const VENDORS: [&str; 9] =
@@ -274,7 +274,7 @@ fn without_vendor(name: &str) -> (&str, Region) {
     (rest, region)
 }
 
-/// Takes one thing off the end of a name that does not change the price; `None` when there is none.
+/// Removes one suffix that does not change the price; `None` when there is none.
 fn without_suffix(name: &str) -> Option<&str> {
     for suffix in ["-latest", "[1m]", "@default", ":thinking", ":beta"] {
         if let Some(rest) = name.strip_suffix(suffix) {

@@ -9,7 +9,7 @@ use crate::lanes::{FILLER, HISTORY, Lane, SPAN, STRETCH};
 use crate::profile::{Counts, Feature, TextProfile};
 use crate::wide;
 
-/// Takes text in pieces and gives its profile.
+/// Reads text in pieces and computes its profile.
 pub(crate) struct Scanner {
     pub(crate) window: Lane,
     /// Bytes in the window beyond the history; fewer than a stretch.
@@ -24,7 +24,7 @@ impl Scanner {
         Self { window: [FILLER; SPAN], filled: 0, seams: 0, counts: Counts::default() }
     }
 
-    /// Takes the next bytes of the text.
+    /// Reads the next bytes of the text.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = STRETCH - self.filled;
@@ -36,7 +36,7 @@ impl Scanner {
         }
     }
 
-    /// Takes one byte.
+    /// Reads one byte.
     pub(crate) fn push_byte(&mut self, byte: u8) {
         self.window[HISTORY + self.filled] = byte;
         self.advance(1);

@@ -8,7 +8,7 @@ use crate::scan::Scanner;
 /// Bytes looked at in one step.
 const STEP: usize = 16;
 
-/// What the character after a backslash stands for; zero where it starts no escape of two characters.
+/// The character that an escape of two characters encodes; zero where there is no such escape.
 const SIMPLE_ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     table[b'n' as usize] = b'\n';
@@ -23,7 +23,7 @@ const SIMPLE_ESCAPES: [u8; 256] = {
 };
 
 impl Scanner {
-    /// Takes the inside of a JSON string (without its quotes) as the text it stands for.
+    /// Reads the inside of a JSON string (without its quotes), unescaped.
     pub(crate) fn push_json(&mut self, mut raw: &[u8]) {
         while !raw.is_empty() {
             let (read, written) = copy_until_backslash(raw, &mut self.window[HISTORY + self.filled..]);
@@ -35,7 +35,7 @@ impl Scanner {
         }
     }
 
-    /// Takes the escape at the start of `raw`; returns what follows it.
+    /// Reads the escape at the start of `raw` and returns the rest.
     fn push_escape<'a>(&mut self, raw: &'a [u8]) -> &'a [u8] {
         let Some(kind) = raw.get(1) else {
             self.push(b"\\");

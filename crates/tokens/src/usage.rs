@@ -66,7 +66,7 @@ impl std::iter::Sum for Usage {
     }
 }
 
-/// A figure that could not be taken as it was given.
+/// A figure that could not be used as it was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum UsageDoubt {
@@ -135,7 +135,7 @@ impl fmt::Display for UsageDoubt {
 pub struct UsageReading {
     /// The buckets.
     pub usage: Usage,
-    /// Part of the cache writes that were asked to live for an hour; the rest lives for minutes.
+    /// The part of the cache writes with a lifetime of one hour; the rest lives for minutes.
     pub cache_write_1h: u64,
     /// What had to be changed to fill them.
     pub doubts: Vec<UsageDoubt>,
@@ -180,7 +180,7 @@ impl UsageReading {
 enum UsageForm {
     /// Anthropic: the input excludes the cache.
     CacheBeside,
-    /// Everybody else: the prompt includes the cache.
+    /// All other providers: the prompt includes the cache.
     CacheWithin { prompt: &'static str, details: &'static str },
 }
 
@@ -224,7 +224,7 @@ impl UsageObject<'_> {
         }
     }
 
-    /// Cache writes, told as a whole, by lifetime, or both.
+    /// Cache writes, reported as a total, by lifetime, or both.
     fn cache_writes(&mut self) -> u64 {
         let whole = self.count(&["cache_creation_input_tokens"]);
         let short = self.count(&["cache_creation", "ephemeral_5m_input_tokens"]);

@@ -9,10 +9,12 @@ use serde::Deserialize;
 use throughline_transcript::WireFormat;
 
 use crate::catalogue::{ModelFacts, normalise, stands_in};
-use crate::model::Family;
+use crate::model::{Family, TokenModel};
 use crate::prices::{Cost, PriceBasis, PricedCall, Rates};
 
+/// The version of the file that this program reads.
 const VERSION: u32 = 1;
+/// Larger figures are slips of the keyboard.
 const LARGEST_TOKENS: u64 = 100_000_000;
 const DEAREST_USD: f64 = 1_000_000.0;
 
@@ -23,7 +25,7 @@ pub struct Catalogue {
     own: Arc<Vec<OwnEntry>>,
 }
 
-/// What is known of a model, and what of it the user's file says.
+/// The facts about a model, and which of them are from the user's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownModel {
     /// The values that count.
@@ -59,13 +61,13 @@ pub enum CatalogueError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// What is wrong there.
+        /// What is wrong.
         detail: String,
     },
     /// Of a later version.
     #[error("version {found} is newer than {VERSION}, the newest that can be read")]
     Version {
-        /// The version it says.
+        /// The version in the file.
         found: u32,
     },
     /// A value that cannot be.
@@ -75,7 +77,7 @@ pub enum CatalogueError {
         name: String,
         /// The value.
         value: &'static str,
-        /// What it may be.
+        /// The range that is allowed.
         allowed: &'static str,
     },
     /// Two entries of one name.
@@ -118,7 +120,18 @@ impl KnownModel {
     }
 }
 
+impl TokenModel {
+    /// The estimator of a model's family. For a model that no catalogue lists, the wire format suggests the family.
+    #[must_use]
+    pub fn for_model(model: &str, wire_format: WireFormat) -> Self {
+        Self::of(Catalogue::shipped_facts(model).family_on(wire_format))
+    }
+}
+
 impl Catalogue {
+    /// The window of a model that no catalogue lists.
+    pub const DEFAULT_WINDOW_TOKENS: u64 = 200_000;
+
     /// The catalogue as shipped.
     #[must_use]
     pub fn shipped() -> Self {
@@ -147,7 +160,7 @@ impl Catalogue {
         Ok(Self { own: Arc::new(own) })
     }
 
-    /// What is known of a model.
+    /// The facts about a model.
     #[must_use]
     pub fn of(&self, model: &str) -> KnownModel {
         let mut facts = Catalogue::shipped_facts(model);
@@ -177,7 +190,7 @@ impl Catalogue {
         KnownModel { facts, own_entry: Some(own.name.clone()), own_values }
     }
 
-    /// What a call costs: by the user's prices where the file has them, else by list.
+    /// The cost of a call: by the user's prices where the file has them, else by list price.
     #[must_use]
     pub fn cost(&self, call: &PricedCall<'_>) -> Cost {
         let own = self.entry(call.model).filter(|entry| !entry.rates.is_empty());

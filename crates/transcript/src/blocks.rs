@@ -17,7 +17,7 @@ const CALL_DEPTH: u8 = MAX_BLOCK_DEPTH;
 /// Inside the `function` member of a tool call nothing is followed any further.
 const FUNCTION_DEPTH: u8 = CALL_DEPTH + 1;
 
-/// What a `content`-like member held.
+/// The value of a `content`-like member.
 #[derive(Default)]
 enum BlockContent {
     #[default]
@@ -126,8 +126,8 @@ fn message_from(members: BlockMembers, whole: Span, origin: SharedText) -> Messa
     Message { origin, role, parts, content, form, machine_written: false }
 }
 
-/// Items of the Responses wire that we carry without reading but know to be part of a model's answer: tools the
-/// provider runs itself, and what it asks on their behalf.
+/// Items of the Responses wire format that are passed on unread but belong to a model's answer: tools the provider runs
+/// itself, and their requests.
 fn is_made_by_model(kind: &str) -> bool {
     kind.ends_with("_call") || matches!(kind, "mcp_list_tools" | "mcp_approval_request")
 }
@@ -257,7 +257,7 @@ fn read_block(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Part {
     }
 }
 
-/// What a block is, by its `type`.
+/// The part a block becomes, by its `type`.
 fn block_part(json: &str, members: BlockMembers, block: Span) -> Part {
     let kind = members.kind;
     let kind_text = kind.map(|k| k.raw(json)).unwrap_or_default();

@@ -61,7 +61,7 @@ impl Check<'_> {
         (self.peek() == Some(wanted)).then(|| self.at += 1)
     }
 
-    /// Reads a scalar, or opens a container and says so.
+    /// Reads a scalar, or opens a container and returns that it did.
     fn value(&mut self) -> Option<bool> {
         match self.peek()? {
             b'{' => return self.open(1).map(|()| true),

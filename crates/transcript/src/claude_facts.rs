@@ -13,7 +13,7 @@ use crate::log_trace::LogTrace;
 use crate::members::RawJson;
 use crate::shared_text::SharedText;
 
-/// What one line tells beyond the words in it, as raw strings.
+/// The facts of one line, as raw strings.
 #[derive(Default)]
 struct ClaudeLine<'a> {
     kind: &'a str,
@@ -93,7 +93,7 @@ fn message_facts(trace: &LogTrace, lines: &[ClaudeLine<'_>], message: usize) -> 
     }
 }
 
-/// What the user called the session, else what the client did, else the newest summary of a message in this file.
+/// The title the user gave the session, else the client's, else the newest summary of a message in this file.
 fn title_of(lines: &[ClaudeLine<'_>]) -> Option<String> {
     let titled = |kind: &str| {
         lines.iter().rev().filter(move |line| line.kind == kind).find_map(|line| text_of_raw(line.title))

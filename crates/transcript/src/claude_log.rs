@@ -15,10 +15,10 @@ use crate::log_trace::LogTrace;
 use crate::members::RawJson;
 use crate::message::{Message, Role};
 use crate::shared_text::SharedText;
-use crate::transcript::{NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Preamble, Source, Transcript};
+use crate::transcript::{Note, Preamble, Source, Transcript};
 use crate::write::WireFormat;
 
-/// What one line says.
+/// One line, parsed.
 #[derive(Default)]
 struct ClaudeEvent<'a> {
     line: usize,
@@ -36,10 +36,10 @@ struct ClaudeEvent<'a> {
     content: &'a str,
 }
 
-/// A wire message being put together from lines.
+/// A message under construction from several lines.
 struct MessageDraft {
     role: Role,
-    /// Which events, in order; several when lines were joined.
+    /// The events it comes from, in order; several when lines were joined.
     events: Vec<u32>,
     meta: bool,
     carries_results: bool,
@@ -66,12 +66,12 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
             continue;
         }
         if event.compact_summary && from == 0 {
-            notes.push(Note { line: Some(event.line), text: NOTE_OF_COMPACTION.into() });
+            notes.push(Note { line: Some(event.line), text: Note::COMPACTION.into() });
         }
         assembly.add(index, event);
     }
     for (count, what) in [
-        (side, NOTE_OF_SUB_AGENTS),
+        (side, Note::SUB_AGENTS),
         (assembly.errors, "error notices of the client that were never sent, left out"),
         (left_out, "messages on branches that were edited away, left out"),
     ] {
@@ -82,7 +82,7 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
     assembly.finish(LogTrace::new(lines), notes)
 }
 
-/// The conversations of sub-agents that stand in a log.
+/// The conversations of sub-agents in a log.
 pub(crate) fn sub_agents(trace: &LogTrace) -> Vec<SubAgent> {
     let events = read_events(trace.lines());
     let mut order: Vec<&str> = Vec::new();
@@ -129,7 +129,7 @@ pub(crate) fn sub_agents(trace: &LogTrace) -> Vec<SubAgent> {
     agents
 }
 
-/// Puts messages together from events, in order.
+/// Assembles messages from events, in order.
 struct Assembly<'e, 'a> {
     events: &'e [ClaudeEvent<'a>],
     drafts: Vec<MessageDraft>,
@@ -151,7 +151,7 @@ impl<'e, 'a> Assembly<'e, 'a> {
         }
     }
 
-    /// Whether somebody speaks in an event that has not been seen: a resumed session repeats lines.
+    /// Whether an event has a message that has not been seen: a resumed session repeats lines.
     fn is_new_speech(&mut self, event: &ClaudeEvent<'a>) -> bool {
         let speaks = matches!(event.kind, "user" | "assistant") && !event.content.is_empty();
         speaks && (event.uuid.is_empty() || self.seen_uuids.insert(event.uuid))
@@ -309,7 +309,7 @@ fn is_prompt(event: &ClaudeEvent<'_>) -> bool {
     }
 }
 
-/// A block that a person adds to a prompt: words, or a picture.
+/// A block that a person adds to a prompt: text, or an image.
 fn is_persons_block(block: RawJson<'_>) -> bool {
     match block.get("type").and_then(RawJson::as_text).as_deref() {
         Some("text") => block.get("text").and_then(RawJson::as_text).is_some_and(|text| !is_injected(&text)),

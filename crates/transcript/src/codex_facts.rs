@@ -24,7 +24,7 @@ pub(crate) fn read(trace: &LogTrace) -> LogFacts {
 
 struct CodexFactsReader<'a> {
     trace: &'a LogTrace,
-    /// Messages that stand before the line being read.
+    /// The number of messages before the current line.
     said: usize,
     model: Option<String>,
     /// The running total as last noted.
@@ -66,7 +66,7 @@ impl CodexFactsReader<'_> {
         }
     }
 
-    /// Whether the next message was said on a line before or at this one.
+    /// Whether the next message is on this line or an earlier one.
     fn is_said_by(&self, index: usize) -> bool {
         self.trace.sources_of(self.said).first().is_some_and(|source| *source as usize <= index)
     }

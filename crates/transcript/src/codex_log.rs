@@ -7,7 +7,7 @@ use crate::json::Cursor;
 use crate::log_trace::LogTrace;
 use crate::message::{Message, Part, Role};
 use crate::shared_text::SharedText;
-use crate::transcript::{NOTE_OF_COMPACTION, Note, Preamble, Source, Transcript};
+use crate::transcript::{Note, Preamble, Source, Transcript};
 use crate::write::{WireFormat, text_message};
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
                     messages = shown_after(summary.as_deref(), replacement);
                     trace.clear();
                 } else {
-                    notes.push(Note { line: Some(*number), text: NOTE_OF_COMPACTION.into() });
+                    notes.push(Note { line: Some(*number), text: Note::COMPACTION.into() });
                 }
             }
             (kind, None) if !line.is_bookkeeping && (line.has_role || !kind.is_empty()) => {
@@ -67,8 +67,7 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
     }
 }
 
-/// What the model was shown after a compaction: the items of a `compacted` line, or the summary alone where an older log
-/// has no more.
+/// The view after a compaction: the items of a `compacted` line, or the summary alone in older logs.
 pub(crate) fn compacted_view(line: &SharedText) -> Option<(Option<String>, Vec<Message>)> {
     let payload = read_line(line.as_str()).payload?;
     let (summary, replacement) = read_compacted(&line.slice(payload));

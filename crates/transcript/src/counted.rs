@@ -6,7 +6,7 @@ pub fn counted(count: u64, singular: &str, plural: &str) -> String {
     format!("{count} {}", noun(count, singular, plural))
 }
 
-/// The form of a noun that stands behind a number.
+/// The form of a noun after a number.
 #[must_use]
 pub fn noun<'a>(count: u64, singular: &'a str, plural: &'a str) -> &'a str {
     if count == 1 { singular } else { plural }

@@ -13,6 +13,16 @@ pub struct CutPoints {
 }
 
 impl CutPoints {
+    /// The cuts that all `rules` allow.
+    #[must_use]
+    pub fn of(messages: &[Message], groups: &Groups, rules: &[&dyn CutRule]) -> Self {
+        let mut cuts = Self::all(messages.len());
+        for rule in rules {
+            rule.restrict(messages, groups, &mut cuts);
+        }
+        cuts
+    }
+
     /// Every cut of a list of `messages` messages.
     #[must_use]
     pub fn all(messages: usize) -> Self {
@@ -25,7 +35,7 @@ impl CutPoints {
         self.allowed.get(cut).copied().unwrap_or(false)
     }
 
-    /// Takes a cut out.
+    /// Removes a cut.
     pub fn forbid(&mut self, cut: usize) {
         if let Some(slot) = self.allowed.get_mut(cut) {
             *slot = false;
@@ -41,12 +51,6 @@ impl CutPoints {
     #[must_use]
     pub fn at_or_before(&self, cut: usize, lowest: usize) -> Option<usize> {
         (lowest..=cut.min(self.allowed.len().saturating_sub(1))).rev().find(|&c| self.allows(c))
-    }
-
-    /// The nearest allowed cut at or after `cut`, not after `highest`.
-    #[must_use]
-    pub fn at_or_after(&self, cut: usize, highest: usize) -> Option<usize> {
-        (cut..=highest.min(self.allowed.len().saturating_sub(1))).find(|&c| self.allows(c))
     }
 }
 
@@ -84,19 +88,6 @@ impl CutRule for GroupAtomicity {
     }
 }
 
-/// What follows the cut begins with one of these roles (the end of the list is allowed too).
-pub struct SeamRoles<'a>(pub &'a [Role]);
-
-impl CutRule for SeamRoles<'_> {
-    fn restrict(&self, messages: &[Message], _groups: &Groups, cuts: &mut CutPoints) {
-        for (index, message) in messages.iter().enumerate() {
-            if !self.0.contains(&message.role()) {
-                cuts.forbid(index);
-            }
-        }
-    }
-}
-
 /// What precedes the cut is a list that may lead a request: empty, instructions only, or opening with a user message.
 pub struct LeadingRole;
 
@@ -110,14 +101,4 @@ impl CutRule for LeadingRole {
             }
         }
     }
-}
-
-/// The cuts that all `rules` allow.
-#[must_use]
-pub fn cut_points(messages: &[Message], groups: &Groups, rules: &[&dyn CutRule]) -> CutPoints {
-    let mut cuts = CutPoints::all(messages.len());
-    for rule in rules {
-        rule.restrict(messages, groups, &mut cuts);
-    }
-    cuts
 }

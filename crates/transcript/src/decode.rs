@@ -17,11 +17,11 @@ use crate::write::WireFormat;
 /// Choices for reading a document.
 #[derive(Clone, Debug, Default)]
 pub struct DecodeOptions {
-    /// Which wire to read it as.
+    /// The wire format to read the document in.
     pub wire_format: WireFormatChoice,
-    /// Which conversation to take (from one) when a document holds several.
+    /// The conversation to read, counted from one, when a document has several.
     pub pick: Option<usize>,
-    /// Read only what came after the last compaction a log itself records.
+    /// Read only the part after the last compaction that the log records.
     pub since_compaction: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum DecodeError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// The parser's words.
+        /// The parser's message.
         detail: String,
     },
     /// Not JSON.
@@ -67,10 +67,10 @@ pub enum DecodeError {
     NotAMessage {
         /// Position, from zero.
         index: usize,
-        /// What it is instead.
+        /// What was found.
         detail: String,
     },
-    /// Several conversations and no choice made.
+    /// The document has several conversations, and none was chosen.
     #[error("the file holds {count} conversations; choose one by its number, 1 to {count}")]
     Several {
         /// How many.
@@ -79,7 +79,7 @@ pub enum DecodeError {
     /// A number out of range.
     #[error("there is no conversation {picked}: the file holds {count}")]
     NoSuchPick {
-        /// What was asked for.
+        /// The number that was requested.
         picked: usize,
         /// How many there are.
         count: usize,
@@ -87,7 +87,7 @@ pub enum DecodeError {
     /// The forced wire does not fit.
     #[error("the input does not fit the {forced} dialect: {detail}")]
     WrongWireFormat {
-        /// What the user said.
+        /// The wire format the user chose.
         forced: WireFormat,
         /// What speaks against it.
         detail: String,
@@ -181,14 +181,14 @@ fn list_at(document: &SharedText, at: usize) -> (DocumentRange, Vec<DocumentRang
     (start..cursor.position(), items)
 }
 
-/// The conversation that was asked for, of several.
+/// The chosen conversation, of several.
 pub(crate) fn pick<'a, T>(conversations: &'a [T], options: &DecodeOptions) -> Result<&'a T, DecodeError> {
     let count = conversations.len();
     let picked = options.pick.ok_or(DecodeError::Several { count })?;
     picked.checked_sub(1).and_then(|i| conversations.get(i)).ok_or(DecodeError::NoSuchPick { picked, count })
 }
 
-/// Whether an object is no message but holds a list of them.
+/// Whether an object is not a message but has a list of them.
 pub(crate) fn holds_conversation(object: &SharedText) -> bool {
     holds_conversation_at(object, 0)
 }

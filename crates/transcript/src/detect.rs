@@ -1,16 +1,16 @@
-//! Which wire a list of messages is in, from what only that wire has.
+//! The wire format of a list of messages, by members only that format has.
 
 use crate::json::{JsonStr, Span};
 use crate::message::{Arguments, Form, Message, Part, Role};
 use crate::write::WireFormat;
 
-/// What the user asked for.
+/// The user's choice of a wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WireFormatChoice {
     /// Look at the document.
     #[default]
     Detect,
-    /// The user says so.
+    /// Chosen by the user.
     Forced(WireFormat),
 }
 
@@ -38,7 +38,7 @@ impl FormatEvidence {
         }
     }
 
-    /// What other evidence says too.
+    /// Adds other evidence.
     pub(crate) fn add(&mut self, other: &Self) {
         self.chat += other.chat;
         self.responses += other.responses;

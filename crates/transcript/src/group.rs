@@ -1,4 +1,4 @@
-//! Which messages belong together: everything one model answer produced, with all results of its calls.
+//! Messages that belong together: everything one model answer produced, with all results of its calls.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::json::JsonStr;
 use crate::message::{Message, Role};
 
-/// What a group is.
+/// The kind of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupKind {
     /// System or developer instructions.
@@ -17,7 +17,7 @@ pub enum GroupKind {
     Machine,
     /// A model answer with the results of its calls.
     Step,
-    /// Anything else, such as a result that no call asked for.
+    /// Anything else, such as a result without a call.
     Other,
 }
 
@@ -28,7 +28,7 @@ pub struct Group {
     pub start: usize,
     /// One past the last message.
     pub end: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: GroupKind,
     /// Calls in it that have no result yet.
     pub open_calls: usize,
@@ -183,7 +183,7 @@ impl Groups {
         self.reach.get(message).copied().unwrap_or(message + 1)
     }
 
-    /// The group that holds a message.
+    /// The group a message belongs to.
     #[must_use]
     pub fn containing(&self, message: usize) -> Option<Group> {
         let at = self.groups.partition_point(|group| group.end <= message);

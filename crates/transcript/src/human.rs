@@ -5,8 +5,12 @@
 
 use crate::message::{Message, Part};
 
-/// Tags that agents are known to wrap their own additions in.
+/// The tag of passages that Throughline itself sends along with a person's words.
+pub const RECALLED_TAG: &str = "recalled_passages";
+
+/// Tags in which agents wrap their own additions.
 const INJECTED_TAGS: &[&str] = &[
+    RECALLED_TAG,
     "system-reminder",
     "command-name",
     "command-message",
@@ -39,7 +43,7 @@ const INJECTED_OPENINGS: &[&str] = &[
     CONTINUED_BY_CODEX,
 ];
 
-/// How the messages begin that clients put in the place of what they compacted themselves.
+/// The first words of messages with which clients replace what they compacted themselves.
 const CONTINUED_BY_CLAUDE_CODE: &str = "This session is being continued from a previous conversation";
 const CONTINUED_BY_CODEX: &str = "Another language model started to solve this problem";
 const CONTINUED_BY_HERMES: &str = "[CONTEXT COMPACTION";
@@ -48,45 +52,49 @@ const CONTINUED_BY_OLDER_HERMES: &str = "[CONTEXT SUMMARY]:";
 /// Where neighbours of the summary leave it no role of its own, Hermes puts it behind a message it keeps.
 const KEPT_BY_HERMES: &str = "[PRIOR CONTEXT";
 
-/// Whether a message stands for an earlier part of the conversation that its client compacted itself.
-#[must_use]
-pub fn is_client_summary(message: &Message) -> bool {
-    let openings =
-        [CONTINUED_BY_CLAUDE_CODE, CONTINUED_BY_CODEX, CONTINUED_BY_HERMES, CONTINUED_BY_OLDER_HERMES];
-    message.parts().iter().any(|part| match part {
-        Part::Text(string) => {
-            let text = message.str(*string);
-            let text = text.trim_start();
-            let is_behind_kept = || {
-                text.starts_with(KEPT_BY_HERMES)
-                    && text.lines().any(|line| line.starts_with(CONTINUED_BY_HERMES))
-            };
-            openings.iter().any(|opening| text.starts_with(opening)) || is_behind_kept()
-        }
-        _ => false,
-    })
+impl Message {
+    /// Whether a message is a client's own summary of an earlier part of the conversation.
+    #[must_use]
+    pub fn is_client_summary(&self) -> bool {
+        let openings =
+            [CONTINUED_BY_CLAUDE_CODE, CONTINUED_BY_CODEX, CONTINUED_BY_HERMES, CONTINUED_BY_OLDER_HERMES];
+        self.parts().iter().any(|part| match part {
+            Part::Text(string) => {
+                let text = self.str(*string);
+                let text = text.trim_start();
+                let is_behind_kept = || {
+                    text.starts_with(KEPT_BY_HERMES)
+                        && text.lines().any(|line| line.starts_with(CONTINUED_BY_HERMES))
+                };
+                openings.iter().any(|opening| text.starts_with(opening)) || is_behind_kept()
+            }
+            _ => false,
+        })
+    }
 }
 
-/// How the requests begin by which clients ask for a summary of their own.
+/// The first words of requests by which clients ask for a summary of their own.
 const SUMMARY_BY_CLAUDE_CODE: &str = "Your task is to create a detailed summary of ";
-/// What newer versions of Claude Code put in front of it.
+/// The line that newer versions of Claude Code put in front of it.
 const WARNED_BY_CLAUDE_CODE: &str = "CRITICAL: Respond with TEXT ONLY.";
 const SUMMARY_BY_CODEX: &str = "You are performing a CONTEXT CHECKPOINT COMPACTION.";
 const SUMMARY_BY_HERMES: &str = "You are a summarization agent creating a context checkpoint.";
 
-/// Whether a message asks for a summary on its client's own account. The client does not keep it in the conversation.
-#[must_use]
-pub fn asks_for_summary(message: &Message) -> bool {
-    message.parts().iter().any(|part| match part {
-        Part::Text(string) => {
-            let text = message.str(*string);
-            let text = text.trim_start();
-            let openings = [SUMMARY_BY_CLAUDE_CODE, SUMMARY_BY_CODEX, SUMMARY_BY_HERMES];
-            openings.iter().any(|opening| text.starts_with(opening))
-                || (text.starts_with(WARNED_BY_CLAUDE_CODE) && text.contains(SUMMARY_BY_CLAUDE_CODE))
-        }
-        _ => false,
-    })
+impl Message {
+    /// Whether a message is a client's own request for a summary. The client does not keep it in the conversation.
+    #[must_use]
+    pub fn asks_for_summary(&self) -> bool {
+        self.parts().iter().any(|part| match part {
+            Part::Text(string) => {
+                let text = self.str(*string);
+                let text = text.trim_start();
+                let openings = [SUMMARY_BY_CLAUDE_CODE, SUMMARY_BY_CODEX, SUMMARY_BY_HERMES];
+                openings.iter().any(|opening| text.starts_with(opening))
+                    || (text.starts_with(WARNED_BY_CLAUDE_CODE) && text.contains(SUMMARY_BY_CLAUDE_CODE))
+            }
+            _ => false,
+        })
+    }
 }
 
 /// The text without injected blocks at its start and end.
@@ -128,29 +136,31 @@ pub(crate) fn is_injected(text: &str) -> bool {
     strip_injected(text).is_empty()
 }
 
-/// What the person said in this message, without injected blocks; `None` when a person said nothing in it.
-#[must_use]
-pub fn human_words(message: &Message) -> Option<String> {
-    if !message.is_human() {
-        return None;
-    }
-    let mut words = String::new();
-    for part in message.parts() {
-        if let Part::Text(string) = part {
-            let text = message.str(*string);
-            let own = strip_injected(&text);
-            if !own.is_empty() {
-                if !words.is_empty() {
-                    words.push('\n');
+impl Message {
+    /// The text a person wrote in this message, without injected blocks. `None` when no person wrote it.
+    #[must_use]
+    pub fn human_words(&self) -> Option<String> {
+        if !self.is_human() {
+            return None;
+        }
+        let mut words = String::new();
+        for part in self.parts() {
+            if let Part::Text(string) = part {
+                let text = self.str(*string);
+                let own = strip_injected(&text);
+                if !own.is_empty() {
+                    if !words.is_empty() {
+                        words.push('\n');
+                    }
+                    words.push_str(own);
                 }
-                words.push_str(own);
             }
         }
+        Some(words)
     }
-    Some(words)
 }
 
-/// Whether a part of this message is a person's: words of their own, or a picture.
+/// Whether a part of this message is from a person: text, or an image.
 pub(crate) fn has_human_part(message: &Message) -> bool {
     message.parts().iter().any(|part| match part {
         Part::Text(string) => !is_injected(&message.str(*string)),

@@ -35,13 +35,13 @@ fn requests_for_a_summary_of_the_client_are_recognised() {
     ] {
         let alone = serde_json::to_string(text).unwrap();
         let behind = format!(r#"[{{"type":"text","text":"name a bird"}},{{"type":"text","text":{alone}}}]"#);
-        assert!(asks_for_summary(&user(&alone)), "{text}");
-        assert!(asks_for_summary(&user(&behind)), "{text}");
+        assert!(user(&alone).asks_for_summary(), "{text}");
+        assert!(user(&behind).asks_for_summary(), "{text}");
     }
     for text in
         ["Summarise the file.", "What does \"You are performing a CONTEXT CHECKPOINT COMPACTION\" mean?"]
     {
-        assert!(!asks_for_summary(&user(&serde_json::to_string(text).unwrap())), "{text}");
+        assert!(!user(&serde_json::to_string(text).unwrap()).asks_for_summary(), "{text}");
     }
 }
 
@@ -129,7 +129,7 @@ fn only_users_are_people() {
     for role in ["system", "developer", "assistant", "tool", "narrator"] {
         let message = decode_message_text(format!(r#"{{"role":"{role}","content":"hi"}}"#)).unwrap();
         assert!(!message.is_human(), "{role}");
-        assert_eq!(human_words(&message), None, "{role}");
+        assert_eq!(message.human_words(), None, "{role}");
     }
 }
 
@@ -138,6 +138,6 @@ fn a_persons_words_without_the_rest() {
     let message = user(
         r#"[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"text","text":" fix\n<ide_selection>s</ide_selection>"},{"type":"image","source":{}},{"type":"text","text":"caf\u00e9"}]"#,
     );
-    assert_eq!(human_words(&message).as_deref(), Some("fix\ncafé"));
-    assert_eq!(human_words(&user(r#"[{"type":"image","source":{}}]"#)).as_deref(), Some(""));
+    assert_eq!(message.human_words().as_deref(), Some("fix\ncafé"));
+    assert_eq!(user(r#"[{"type":"image","source":{}}]"#).human_words().as_deref(), Some(""));
 }

@@ -35,7 +35,7 @@ impl Span {
     }
 }
 
-/// The inside of a JSON string (without its quotes) and whether it holds escapes.
+/// The inside of a JSON string (without its quotes) and whether it has escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct JsonStr {
     /// Where the characters between the quotes lie.
@@ -45,13 +45,13 @@ pub struct JsonStr {
 }
 
 impl JsonStr {
-    /// The characters as they stand in the JSON, escapes included.
+    /// The characters as they are in the JSON, escapes included.
     #[must_use]
     pub fn raw(self, json: &str) -> &str {
         self.span.of(json)
     }
 
-    /// The text the string stands for; borrowed when there is nothing to unescape.
+    /// The text of the string; borrowed when there is nothing to unescape.
     #[must_use]
     pub fn text(self, json: &str) -> Cow<'_, str> {
         if self.escaped { Cow::Owned(unescape(self.raw(json))) } else { Cow::Borrowed(self.raw(json)) }
@@ -168,7 +168,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Goes on from `at`, where another cursor has read to.
+    /// Moves to `at`, the position another cursor has reached.
     pub(crate) fn jump(&mut self, at: usize) {
         self.at = at;
     }
@@ -240,7 +240,7 @@ impl<'a> Cursor<'a> {
         Some(JsonStr { span: Span { start: to_u32(start), end: to_u32(end) }, escaped })
     }
 
-    /// Reads a string, or passes over whatever else stands there.
+    /// Reads a string, or skips any other value.
     pub(crate) fn string_or_skip(&mut self) -> Option<JsonStr> {
         let found = self.string();
         if found.is_none() {
@@ -249,12 +249,12 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Passes over a value of the text it walks along; gives the string as it stands there, or nothing if it is none.
+    /// Skips a value and returns it when it is a string, as it is in the JSON; empty otherwise.
     pub(crate) fn raw_string<'j>(&mut self, json: &'j str) -> &'j str {
         self.string_or_skip().map(|string| string.raw(json)).unwrap_or_default()
     }
 
-    /// Passes over a value of the text it walks along; tells whether it is `true`.
+    /// Skips a value and returns whether it is `true`.
     pub(crate) fn is_true(&mut self, json: &str) -> bool {
         self.skip_value().of(json) == "true"
     }

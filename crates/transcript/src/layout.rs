@@ -21,9 +21,9 @@ pub(crate) struct Layout {
     document: SharedText,
     list: DocumentRange,
     frame: Frame,
-    /// What stands between elements that were not neighbours before.
+    /// The text between elements that were not neighbours before.
     separator: String,
-    /// What stands around the list when its first or last element is not the one it was.
+    /// The text around the list when its first or last element is not the original one.
     opening: String,
     closing: String,
     /// A message of ours that stands for the value at `list`, which is no list: a text given as the whole input.

@@ -2,7 +2,7 @@
 //!
 //! A [`Message`] keeps the JSON it arrived as and knows where its role, text, tool calls and results lie inside it;
 //! nothing is re-serialised, so an untouched message leaves byte for byte as it came. [`decode`] reads request
-//! bodies, message lists and session logs; [`Groups`] says which messages belong together; [`cuts`](cut_points)
+//! bodies, message lists and session logs; [`Groups`] says which messages belong together; [`cuts`](CutPoints::of)
 //! says where a conversation may be parted; [`violations`] names what a provider would refuse.
 //!
 //! For whoever reads or writes conversations with models: importers, checkers, compactors.
@@ -53,18 +53,18 @@ mod write;
 
 pub use blocks::{decode_message, decode_message_text};
 pub use counted::{counted, noun};
-pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing, SeamRoles, cut_points};
+pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing};
 pub use decode::{DecodeError, DecodeOptions, decode};
 pub use detect::WireFormatChoice;
 pub use group::{Group, GroupKind, Groups};
 pub use hidden::is_hidden;
-pub use human::{asks_for_summary, human_words, is_client_summary, strip_injected};
+pub use human::{RECALLED_TAG, strip_injected};
 pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
 pub use log_facts::{LogCall, LogFacts, NewView, SubAgent};
 pub use log_time::parse_rfc3339_millis;
 pub use members::RawJson;
 pub use message::{Arguments, ContentHash, Message, Part, Role};
 pub use shared_text::SharedText;
-pub use transcript::{NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Preamble, Source, Transcript};
+pub use transcript::{Note, Preamble, Source, Transcript};
 pub use validate::{Violation, ViolationKind, violations};
 pub use write::{WireFormat, text_message, tool_result_stub};

@@ -21,7 +21,7 @@ type NumberedLine = (usize, SharedText);
 /// Logs begin with lines of bookkeeping; by this many the kind of log has shown itself.
 const LINES_TO_TELL_A_LOG: usize = 50;
 
-/// Whether a text is one JSON object a line: either of its first two lines stands on its own.
+/// Whether a text is one JSON object per line: one of its first two lines parses alone.
 pub(crate) fn looks_like_lines(text: &str) -> bool {
     text.lines()
         .filter(|line| !line.trim().is_empty())

@@ -8,12 +8,12 @@ use crate::message::Message;
 use crate::shared_text::SharedText;
 use crate::transcript::Transcript;
 
-/// What a log says about the conversation as a whole, and about each message and call.
+/// The facts a log has about the conversation as a whole, and about each message and call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFacts {
-    /// What the client calls the session.
+    /// The client's id of the session.
     pub session: Option<String>,
-    /// Which sub-agent of that session speaks here; `None` for the session itself.
+    /// The sub-agent of that session; `None` for the session itself.
     pub agent: Option<String>,
     /// The session that started this one to work for it.
     pub parent_session: Option<String>,
@@ -21,11 +21,11 @@ pub struct LogFacts {
     pub copied_from: Option<String>,
     /// The folder the client worked in.
     pub folder: Option<String>,
-    /// The branch that was checked out there, the last one told.
+    /// The git branch, as last stated.
     pub git_branch: Option<String>,
     /// The title the user or the client gave it.
     pub title: Option<String>,
-    /// Who was asked, where the log tells.
+    /// The provider, where the log states it.
     pub provider: Option<String>,
     /// When it began.
     pub started_ms: Option<i64>,
@@ -53,7 +53,7 @@ pub struct MessageFacts {
 pub struct LogCompaction {
     /// Messages of the transcript that were said before it.
     pub message: usize,
-    /// When.
+    /// Time of the call in milliseconds since 1970, where the log states it.
     pub at_ms: Option<i64>,
     /// What the model was shown from then on.
     pub view: NewView,

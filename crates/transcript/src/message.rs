@@ -70,7 +70,7 @@ pub enum Arguments {
 /// A piece of a message, by position in its JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Words.
+    /// Text of the author.
     Text(JsonStr),
     /// The model's reasoning: visible text where there is any, and the whole block, which must go back unmodified.
     Reasoning {

@@ -31,11 +31,13 @@ pub struct Note {
     pub text: String,
 }
 
-/// The note on a compaction of a log's own client that was read through.
-pub const NOTE_OF_COMPACTION: &str = "the client's own compaction; everything before it is read too";
+impl Note {
+    /// The text of a note on a compaction by the client that wrote the log. Messages before it are read too.
+    pub const COMPACTION: &str = "the client's own compaction; everything before it is read too";
 
-/// How the note on messages of sub-agents begins.
-pub const NOTE_OF_SUB_AGENTS: &str = "messages of sub-agents, left out";
+    /// The first words of the note on messages of sub-agents.
+    pub const SUB_AGENTS: &str = "messages of sub-agents, left out";
+}
 
 /// What stands before the messages in a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

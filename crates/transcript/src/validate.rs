@@ -39,7 +39,7 @@ pub struct Violation {
     pub kind: ViolationKind,
     /// Message, counted from zero.
     pub message: usize,
-    /// In words.
+    /// A sentence for the user.
     pub detail: String,
 }
 

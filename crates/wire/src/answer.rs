@@ -9,22 +9,22 @@
 use throughline_tokens::{UsageError, UsageReading};
 use throughline_transcript::{Message, WireFormat};
 
-/// A tool the model wants run.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
     /// The id its result has to name.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// What it is called with: JSON as the model wrote it (free text for custom tools of the Responses wire). It is
-    /// not checked: a model may write broken JSON, and an answer that ran into its output cap may stop inside it.
+    /// The arguments: JSON as the model wrote it (free text for custom tools of the Responses wire format). They are
+    /// not checked: a model may write broken JSON, and an answer that reached its output cap may stop inside them.
     pub arguments: String,
 }
 
-/// What makes reasoning acceptable to the provider when it comes back.
+/// The proof with which a provider accepts reasoning that is sent back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Seal {
-    /// Nothing.
+    /// The provider gave nothing.
     #[default]
     None,
     /// A signature over the readable text.
@@ -36,16 +36,16 @@ pub enum Seal {
 /// A piece of an answer in neutral terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerPart {
-    /// Words for the reader.
+    /// Text for the user.
     Text(String),
     /// The model's reasoning.
     Reasoning {
-        /// What a person can read of it; may be empty.
+        /// The readable part; may be empty.
         text: String,
         /// What proves it to the provider.
         seal: Seal,
     },
-    /// Words that decline.
+    /// The model declined.
     Refusal(String),
     /// A tool to run.
     ToolCall(ToolCall),
@@ -53,7 +53,7 @@ pub enum AnswerPart {
     Other {
         /// Its `type`, where it has one.
         kind: String,
-        /// The block or item as it stands.
+        /// The block or item, byte for byte.
         json: String,
     },
 }
@@ -61,11 +61,11 @@ pub enum AnswerPart {
 /// Why a model stopped, in the terms that matter to a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StopReason {
-    /// It had said what it wanted to say.
+    /// It finished its answer.
     EndOfTurn,
     /// It wrote a sequence the request asked to stop at.
     StopSequence,
-    /// It wants tools run.
+    /// It calls tools.
     ToolCalls,
     /// The cap on output was reached.
     OutputLimit,
@@ -89,11 +89,11 @@ pub enum StopReason {
 /// Why a model stopped: what it means, and the wire's own word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stop {
-    /// What it means.
+    /// The reason in neutral terms.
     pub reason: StopReason,
     /// The word of the wire.
     pub raw: Option<String>,
-    /// The sequence that was hit, where the wire says which.
+    /// The stop sequence, where the response names it.
     pub sequence: Option<String>,
 }
 
@@ -104,7 +104,7 @@ pub struct Answer {
     pub wire_format: WireFormat,
     /// The provider's id of it.
     pub id: Option<String>,
-    /// The model that answered, which may be another than the one asked for.
+    /// The model that answered. It may differ from the requested one.
     pub model: Option<String>,
     /// What goes back into the history: one assistant message, or on the Responses wire every output item. Empty when
     /// the answer holds nothing a provider would take back.
@@ -122,7 +122,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer that says nothing yet.
+    /// An answer without content.
     #[must_use]
     pub fn empty(wire_format: WireFormat) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Answer {
         }
     }
 
-    /// All words for the reader, in order, without anything between them.
+    /// All text for the user, in order, joined without separators.
     #[must_use]
     pub fn text(&self) -> String {
         self.joined(|part| match part {
@@ -157,7 +157,7 @@ impl Answer {
         texts.collect::<Vec<_>>().join("\n\n")
     }
 
-    /// Words that decline, when the model declined.
+    /// The text of a refusal, when the model declined.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         let text = self.joined(|part| match part {
@@ -172,16 +172,6 @@ impl Answer {
         self.parts.iter().filter_map(|part| match part {
             AnswerPart::ToolCall(call) => Some(call),
             _ => None,
-        })
-    }
-
-    /// Whether there is neither text, refusal, tool call nor anything carried: at most reasoning.
-    #[must_use]
-    pub fn is_silent(&self) -> bool {
-        self.parts.iter().all(|part| match part {
-            AnswerPart::Text(text) | AnswerPart::Refusal(text) => text.trim().is_empty(),
-            AnswerPart::Reasoning { .. } => true,
-            AnswerPart::ToolCall(_) | AnswerPart::Other { .. } => false,
         })
     }
 

@@ -1,4 +1,4 @@
-//! What a stream tells people while it runs.
+//! The new content of a stream while it runs.
 
 /// Something new in an answer that is still being written. Tool calls are numbered by the order in which they began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,11 +10,11 @@ pub enum Delta {
         /// The model that answers.
         model: Option<String>,
     },
-    /// More words.
+    /// More text.
     Text(String),
     /// More reasoning.
     Reasoning(String),
-    /// More words that decline.
+    /// More text of a refusal.
     Refusal(String),
     /// A tool call began.
     ToolCallStart {

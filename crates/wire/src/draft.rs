@@ -9,7 +9,7 @@ use crate::answer::{AnswerPart, StopReason};
 pub struct ReportedUsage {
     /// The buckets.
     pub usage: Usage,
-    /// Part of the cache writes that were asked to live for an hour.
+    /// The part of the cache writes with a lifetime of one hour.
     pub cache_write_1h: u64,
 }
 
@@ -18,15 +18,15 @@ pub struct ReportedUsage {
 pub struct AnswerDraft {
     /// The id of the answer.
     pub id: String,
-    /// The model that is said to answer.
+    /// The model named in the response.
     pub model: String,
-    /// When it was made, in seconds since 1970.
+    /// Creation time in seconds since 1970.
     pub created_secs: u64,
-    /// What it says, in order. A wire that has no place for a part leaves it out: see each wire's writer.
+    /// The content, in order. A wire format that has no place for a part omits it: see each writer.
     pub parts: Vec<AnswerPart>,
     /// Why it stopped.
     pub stop: StopReason,
-    /// What it cost; `None` leaves the report out.
+    /// Its usage. `None` omits the report.
     pub usage: Option<ReportedUsage>,
 }
 
@@ -37,7 +37,7 @@ impl AnswerDraft {
         Self::of_parts(vec![AnswerPart::Text(text.into())])
     }
 
-    /// An answer of these parts; it stops for its tool calls when it makes any.
+    /// An answer of these parts. Its stop reason is tool calls when it has any.
     #[must_use]
     pub fn of_parts(parts: Vec<AnswerPart>) -> Self {
         let has_calls = parts.iter().any(|part| matches!(part, AnswerPart::ToolCall(_)));

@@ -15,14 +15,14 @@ use crate::json_value::{is_absent, is_json, non_empty_text, number_or_text, pick
 /// A plain-text or HTML body is cut to this many characters for its message; `raw` keeps all of it.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// What a provider said went wrong.
+/// An error as a provider stated it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorBody {
-    /// In the provider's words; may be empty.
+    /// The provider's message; may be empty.
     pub message: String,
     /// The kind of error (`type` on most wires).
     pub kind: Option<String>,
-    /// The code, which some write as a number.
+    /// The code. Some providers write a number.
     pub code: Option<String>,
     /// The request member it is about.
     pub param: Option<String>,
@@ -117,7 +117,7 @@ impl fmt::Display for ErrorBody {
     }
 }
 
-/// The words of an error object, under the names they are known to have.
+/// The message of an error object, under any of its usual names.
 fn message_of(object: RawJson<'_>) -> Option<String> {
     for name in ["message", "Message", "detail", "error_description", "msg"] {
         let Some(value) = object.get(name).filter(|value| !is_absent(*value)) else { continue };

@@ -36,7 +36,7 @@ impl JsonNode {
         matches!(self, Self::Raw(json) if json == "null")
     }
 
-    /// Puts a delta into the value that stands under `name`.
+    /// Merges a delta into the member `name`.
     pub(crate) fn merge(&mut self, name: &str, delta: RawJson<'_>) {
         match delta.0.as_bytes().first() {
             None | Some(b'n') => {}
@@ -101,7 +101,7 @@ impl JsonNode {
         }
     }
 
-    /// The list under a name of an object, made when there is none.
+    /// The list in the member `name` of an object, created when absent.
     pub(crate) fn list_under(&mut self, name: &str) -> Option<&mut Vec<JsonNode>> {
         let slot = slot(self.object_mut()?, name);
         if slot.list_mut().is_none() {
@@ -159,14 +159,14 @@ pub(crate) fn members_of(object: RawJson<'_>) -> Vec<(String, JsonNode)> {
     object.members().map(|(name, value)| (name.into_owned(), JsonNode::raw(value))).collect()
 }
 
-/// Puts every member of a delta into the member of its name.
+/// Merges every member of a delta into the member of the same name.
 pub(crate) fn merge_members(members: &mut Vec<(String, JsonNode)>, delta: RawJson<'_>) {
     for (name, value) in delta.members() {
         slot(members, &name).merge(&name, value);
     }
 }
 
-/// The member of a name, made as `null` when there is none.
+/// The member of this name, created as `null` when absent.
 pub(crate) fn slot<'a>(members: &'a mut Vec<(String, JsonNode)>, name: &str) -> &'a mut JsonNode {
     let at = members.iter().position(|(own, _)| own == name).unwrap_or_else(|| {
         members.push((name.to_owned(), JsonNode::null()));
@@ -188,8 +188,8 @@ pub(crate) fn write_object(members: &[(String, JsonNode)], out: &mut String) {
     out.push('}');
 }
 
-/// Puts an element of a delta into a list: into the one with its index; onto the last when both are plain text; else at
-/// the end.
+/// Merges an element of a delta into a list: into the element with its index; into the last when both are plain text;
+/// else at the end.
 fn merge_element(list: &mut Vec<JsonNode>, element: RawJson<'_>) {
     if let Some(index) = element.get("index") {
         let known = list.iter_mut().find(|own| index_of(own).as_deref() == Some(index.0));

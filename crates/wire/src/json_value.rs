@@ -56,7 +56,7 @@ pub(crate) fn too_deep_at(json: &[u8], outer_depth: usize) -> Option<usize> {
     None
 }
 
-/// Where the closing quote of a string stands.
+/// The offset of the closing quote of a string.
 fn end_of_string(json: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -78,7 +78,7 @@ pub(crate) fn is_json_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && is_json(text)
 }
 
-/// Whether nothing stands there.
+/// Whether a value is `null` or empty.
 pub(crate) fn is_absent(value: RawJson<'_>) -> bool {
     value.0 == "null" || value.0.is_empty()
 }
@@ -107,7 +107,7 @@ pub(crate) fn text_member(object: RawJson<'_>, name: &str) -> Option<String> {
     object.get(name).and_then(RawJson::as_text).map(std::borrow::Cow::into_owned)
 }
 
-/// A text that says something.
+/// A text that is not empty.
 pub(crate) fn non_empty_text(value: RawJson<'_>) -> Option<String> {
     value.as_text().filter(|text| !text.is_empty()).map(std::borrow::Cow::into_owned)
 }
@@ -128,7 +128,7 @@ pub(crate) fn as_count(value: RawJson<'_>) -> Option<u64> {
     value.0.parse().ok().or_else(rounded)
 }
 
-/// The kind of a value, in words for errors.
+/// The kind of a value, for error messages.
 pub(crate) fn name_of(value: RawJson<'_>) -> &'static str {
     match value.0.as_bytes().first() {
         Some(b'{') => "an object",

@@ -6,7 +6,7 @@ use throughline_transcript::{Message, RawJson, WireFormat};
 use crate::answer::{AnswerPart, Seal, ToolCall};
 use crate::json_value::{is_absent, member, non_empty_text, text_member};
 
-/// The member under which arguments are kept that were no JSON, where a wire wants an object.
+/// The member for arguments that were not JSON, where a wire format requires an object.
 pub(crate) const BROKEN_INPUT: &str = "unparsed_input";
 
 /// What messages of an answer say, in order.
@@ -157,7 +157,7 @@ pub(crate) fn reasoning_item(item: RawJson<'_>) -> AnswerPart {
     AnswerPart::Reasoning { text: texts.join("\n\n"), seal }
 }
 
-/// What a tool is called with where the wire wants an object: the object, or what stood there when it was no JSON.
+/// The arguments as an object, or the original text when it was not JSON.
 fn input_text(input: RawJson<'_>) -> String {
     let mut members = input.members();
     match (members.next(), members.next()) {

@@ -14,7 +14,7 @@ pub(crate) mod members;
 
 use std::borrow::Cow;
 
-use throughline_transcript::{Message, Preamble, RawJson, Role, WireFormat, text_message};
+use throughline_transcript::{Message, Preamble, RawJson, WireFormat};
 
 use crate::json_value::{as_count, is_absent, text_member};
 use list::RequestMessages;
@@ -26,7 +26,7 @@ pub use error::RequestError;
 /// A smaller allowance for thinking is refused.
 const LEAST_THINKING_TOKENS: u64 = 1_024;
 
-/// Whether an answer is asked for as a stream of events or in one piece.
+/// Whether a request asks for a stream of events or for one response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streaming {
     /// As events.
@@ -67,7 +67,7 @@ impl CapMember {
         }
     }
 
-    /// The names a wire knows, the one that counts first.
+    /// The names in a wire format. The first one takes effect.
     fn known(wire_format: WireFormat) -> &'static [Self] {
         match wire_format {
             WireFormat::Chat => &[Self::MaxCompletionTokens, Self::MaxTokens],
@@ -83,13 +83,11 @@ pub struct Request {
     pub(crate) wire_format: WireFormat,
     pub(crate) members: RequestMembers,
     pub(crate) list: RequestMessages,
-    /// Messages that stand before the list: the system prompt of a chat request that was built from parts.
+    /// Messages in front of the list: the system prompt of a chat request that was built from parts.
     pub(crate) leading: Vec<String>,
-    /// Messages that stand behind the list.
-    pub(crate) appended: Vec<String>,
 }
 
-/// The member that holds the messages of a wire.
+/// The member with the messages of a wire format.
 pub(crate) fn list_name(wire_format: WireFormat) -> &'static str {
     match wire_format {
         WireFormat::Chat | WireFormat::Anthropic => "messages",
@@ -97,7 +95,7 @@ pub(crate) fn list_name(wire_format: WireFormat) -> &'static str {
     }
 }
 
-/// The member that holds standing instructions; the chat wire keeps them among the messages.
+/// The member with the system prompt. The chat format has it among the messages.
 pub(crate) fn system_name(wire_format: WireFormat) -> Option<&'static str> {
     match wire_format {
         WireFormat::Chat => None,
@@ -125,7 +123,7 @@ impl Request {
         self.member("model").and_then(RawJson::as_text)
     }
 
-    /// Whether it asks for a stream.
+    /// Whether the request asks for a stream.
     #[must_use]
     pub fn streaming(&self) -> Streaming {
         match self.member("stream") {
@@ -141,13 +139,13 @@ impl Request {
         known.filter_map(|cap| self.member(cap.name())).find_map(as_count)
     }
 
-    /// Standing instructions as they stand: a string or a list of blocks.
+    /// The system prompt as raw JSON: a string or a list of blocks.
     #[must_use]
     pub fn system(&self) -> Option<RawJson<'_>> {
         self.member(system_name(self.wire_format)?).filter(|value| !is_absent(*value))
     }
 
-    /// Tool definitions as they stand.
+    /// Tool definitions as raw JSON.
     #[must_use]
     pub fn tools(&self) -> Option<RawJson<'_>> {
         self.member("tools").filter(|value| !is_absent(*value))
@@ -167,7 +165,7 @@ impl Request {
         })
     }
 
-    /// What stands before the messages, as the size estimators take it.
+    /// The preamble, in the form the size estimators take.
     #[must_use]
     pub fn preamble(&self) -> Preamble {
         let shared = |name| self.members.get(name).filter(|json| json.as_str() != "null").cloned();
@@ -196,7 +194,7 @@ impl Request {
         out
     }
 
-    /// Puts a member in place of the one of that name, or at the end.
+    /// Sets a member: in place of the one of that name, or at the end.
     pub fn set_member(&mut self, name: &str, json: &str) -> Result<(), RequestError> {
         if name == list_name(self.wire_format) {
             return Err(RequestError::HoldsMessages { member: list_name(self.wire_format) });
@@ -206,7 +204,7 @@ impl Request {
         Ok(())
     }
 
-    /// Takes a member out; `false` when there was none. The list of messages stays.
+    /// Removes a member. `false` when there was none. The list of messages cannot be removed.
     pub fn remove_member(&mut self, name: &str) -> bool {
         self.members.remove(name)
     }
@@ -216,8 +214,7 @@ impl Request {
         self.members.set("model", &throughline_transcript::compact_json_string(model));
     }
 
-    /// Asks for a stream, or for an answer in one piece. Options of streams are refused by providers where there is no
-    /// stream, so they go with it.
+    /// Sets whether to stream. Options of streams are removed with the stream, because providers refuse them alone.
     pub fn set_streaming(&mut self, streaming: Streaming) {
         match streaming {
             Streaming::Streamed => self.members.set("stream", "true"),
@@ -292,7 +289,7 @@ impl Request {
         self.members.set("thinking", &json);
     }
 
-    /// Caps the output under one name and takes any other out.
+    /// Sets the output cap under one name and removes the other names.
     pub fn set_output_cap_as(&mut self, name: CapMember, tokens: u64) {
         for other in CapMember::known(self.wire_format).iter().filter(|other| **other != name) {
             self.members.remove(other.name());
@@ -300,13 +297,7 @@ impl Request {
         self.members.set(name.name(), &tokens.to_string());
     }
 
-    /// Puts an instruction behind the last message, as a message of the user: what came before stays a prefix that a
-    /// cache knows.
-    pub fn append_instruction(&mut self, text: &str) {
-        self.appended.push(text_message(self.wire_format, Role::User, text));
-    }
-
-    /// Whether it relies on something the provider keeps, so that its messages are not the whole conversation.
+    /// Whether it relies on state at the provider, so that its messages are not the whole conversation.
     #[must_use]
     pub fn leans_on_provider_state(&self) -> bool {
         if self.wire_format != WireFormat::Responses {
@@ -337,7 +328,7 @@ impl Request {
             item_bytes += item.len();
             gap_bytes += 2;
         }
-        let own = self.leading.iter().chain(&self.appended).map(|item| item.len() + 2).sum::<usize>();
+        let own = self.leading.iter().map(|item| item.len() + 2).sum::<usize>();
         let mut out = Vec::with_capacity(self.members.written_bytes() + item_bytes + gap_bytes + own + 16);
         self.write_with_messages(items, &mut out);
         out
@@ -350,9 +341,8 @@ impl Request {
         out: &mut Vec<u8>,
     ) {
         let leading = self.leading.iter().map(String::as_str);
-        let appended = self.appended.iter().map(String::as_str);
         let items = items.into_iter().map(|item| -> &'s str { item });
-        let mut items = leading.chain(items).chain(appended).peekable();
+        let mut items = leading.chain(items).peekable();
         // A body without messages gets a place for them only when there are any.
         let mut members = Cow::Borrowed(&self.members);
         if !members.hold_messages() && items.peek().is_some() {

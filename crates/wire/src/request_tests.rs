@@ -107,35 +107,12 @@ fn messages_are_replaced_in_the_style_of_the_list() {
 }
 
 #[test]
-fn an_instruction_is_appended_behind_the_messages() {
-    let bodies = [
-        (Chat, r#"{"messages":[{"role":"user","content":"u"}],"n":1}"#),
-        (Anthropic, r#"{"messages":[{"role":"user","content":"u"}],"n":1}"#),
-        (Responses, r#"{"input":[{"role":"user","content":"u"}],"n":1}"#),
-    ];
-    for (wire_format, body) in bodies {
-        let mut request = decode(wire_format, body);
-        request.append_instruction("sum \"up\"");
-        let added = throughline_transcript::text_message(wire_format, Role::User, "sum \"up\"");
-        let expected = body.replace("}],", &format!("}},{added}],"));
-        assert_eq!(encoded(&request), expected);
-        Request::decode(wire_format, expected.into_bytes()).unwrap();
-    }
-}
-
-#[test]
 fn a_text_stands_for_one_message_until_it_is_replaced() {
-    let mut request = decode(Responses, r#"{"model":"m", "input" : "say \"hi\" \u00e9" }"#);
+    let request = decode(Responses, r#"{"model":"m", "input" : "say \"hi\" \u00e9" }"#);
     assert_eq!(request.messages()[0].text(), "say \"hi\" é");
     assert_eq!(
         encoded_with(&request, &[r#"{"role":"user","content":"x"}"#]),
         r#"{"model":"m", "input" : [{"role":"user","content":"x"}] }"#
-    );
-    request.append_instruction("then");
-    let again = Request::decode(Responses, request.encode()).unwrap();
-    assert_eq!(
-        again.messages().iter().map(|m| m.text().into_owned()).collect::<Vec<_>>(),
-        ["say \"hi\" é", "then"]
     );
 }
 

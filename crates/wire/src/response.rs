@@ -27,7 +27,7 @@ pub enum ResponseError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// What is wrong there.
+        /// What is wrong.
         detail: String,
     },
     /// Something else than an answer of this wire.
@@ -35,7 +35,7 @@ pub enum ResponseError {
     NotAnAnswer {
         /// The wire.
         expected: WireFormat,
-        /// What came instead.
+        /// The content that was received.
         found: Shape,
     },
 }
@@ -115,7 +115,8 @@ fn chat(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
     Ok(settle(answer))
 }
 
-/// A message of a choice as it stands; without a role, which some servers leave out, the history could not take it.
+/// A message of a choice as raw JSON. A role is added where a server omitted it, because a message without one cannot
+/// be sent back.
 fn chat_message(json: RawJson<'_>) -> Option<Message> {
     if !json.0.starts_with('{') || is_empty_message(json) {
         return None;

@@ -46,7 +46,7 @@ fn careless_chat_answers() {
         r#"{"choices":[{"index":0,"message":null,"finish_reason":"stop"}]}"#,
     ] {
         let answer = read(Chat, empty);
-        assert!(answer.is_silent() && answer.messages.is_empty(), "{empty}");
+        assert!(answer.text().is_empty() && answer.messages.is_empty(), "{empty}");
     }
 }
 

@@ -7,7 +7,7 @@ use throughline_transcript::{RawJson, WireFormat};
 
 use crate::json_value::{member, name_of, text_member};
 
-/// What came.
+/// The kind of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A whole answer of a wire.
@@ -16,7 +16,7 @@ pub enum Shape {
     Event(WireFormat),
     /// A stream of events where a whole answer was expected.
     EventStream,
-    /// A page for people.
+    /// An HTML page.
     Html,
     /// An object that is neither.
     OtherObject,
@@ -25,7 +25,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// What a text that is no JSON is, when that can be said.
+    /// The kind of a text that is not JSON, where it can be determined.
     pub(crate) fn of_non_json(text: &str) -> Option<Self> {
         let starts = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
         if starts(&["data:", "event:", "id:", "retry:", ":"]) {

@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-/// What one event may weigh before the stream is given up.
+/// The size of one event above which the stream is given up.
 pub(crate) const DEFAULT_MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -107,7 +107,7 @@ impl SseReader {
         Some(parse_frame(&self.buffer, leads))
     }
 
-    /// Bytes of an unfinished frame that are held.
+    /// The number of buffered bytes of an unfinished frame.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         if self.is_handed_out { 0 } else { self.buffer.len() }
@@ -225,8 +225,8 @@ struct FrameEnd {
 }
 
 impl LineScan {
-    /// Goes on through `bytes` and returns where the frame ends, if it does. The end may be at 0, when the bytes read
-    /// before already were the whole frame.
+    /// Scans `bytes` and returns where the frame ends, if it does. The end may be at 0, when the bytes read before
+    /// already were the whole frame.
     fn find_end(&mut self, bytes: &[u8]) -> Option<FrameEnd> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -333,7 +333,7 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// A value without the one space that may stand before it.
+/// A value without the one space that may precede it.
 fn value_after(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b" ").unwrap_or(bytes)
 }

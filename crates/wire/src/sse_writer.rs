@@ -3,7 +3,7 @@
 /// Data that ends a stream on the OpenAI wires.
 pub(crate) const DONE: &str = "[DONE]";
 
-/// One event as it stands on the wire, apart from its framing.
+/// One event, without its framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireEvent {
     /// The `event` field; the chat wire sends none.

@@ -1,4 +1,4 @@
-//! The words in which each wire says why a model stopped.
+//! The stop reasons of each wire format.
 
 use throughline_transcript::RawJson;
 

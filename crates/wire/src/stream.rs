@@ -31,7 +31,7 @@ use responses::ResponsesStream;
 /// What all events of one stream may weigh together. The longest answers of today take some 30 MB as events.
 pub(crate) const DEFAULT_MAX_STREAM_BYTES: usize = 256 * 1024 * 1024;
 
-/// Puts an answer together from the events of its stream.
+/// Assembles an answer from the events of its stream.
 #[derive(Clone, Debug)]
 pub struct AnswerStream {
     wire_format: WireFormat,
@@ -79,7 +79,7 @@ impl AnswerStream {
         }
     }
 
-    /// Takes a frame of the stream; one that is no event changes nothing.
+    /// Reads a frame of the stream. A frame without an event changes nothing.
     pub fn accept(&mut self, frame: &SseFrame<'_>, deltas: &mut Vec<Delta>) -> Result<Flow, StreamError> {
         match &frame.data {
             Some(data) => self.accept_event(frame.name.as_deref(), data, deltas),
@@ -223,7 +223,7 @@ impl AnswerStream {
     }
 }
 
-/// Puts an answer together from the bytes of its stream.
+/// Assembles an answer from the bytes of its stream.
 #[derive(Debug)]
 pub struct StreamDecoder {
     reader: SseReader,
@@ -237,7 +237,7 @@ impl StreamDecoder {
         Self { reader: SseReader::default(), answer: AnswerStream::new(wire_format) }
     }
 
-    /// Takes the next bytes.
+    /// Reads the next bytes.
     pub fn feed(&mut self, chunk: &[u8], deltas: &mut Vec<Delta>) -> Result<Flow, StreamError> {
         let mut frames = self.reader.read(chunk);
         loop {

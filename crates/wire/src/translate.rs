@@ -30,9 +30,9 @@ pub use live::LiveTranslation;
 pub struct TranslatedRequest {
     /// Its body.
     pub body: Vec<u8>,
-    /// What the wire has no place for.
+    /// The members that the other wire format has no place for.
     pub left_out: Vec<String>,
-    /// What is needed to translate the answer.
+    /// What the translation of the answer needs.
     pub way_back: TranslationBack,
 }
 

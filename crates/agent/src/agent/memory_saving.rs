@@ -21,10 +21,10 @@ use crate::approval::Asking;
 use crate::event::AgentEvent;
 
 /// What these calls are booked as.
-pub const MEMORY_TASK: &str = "memory";
-/// The place in the record up to which notes were chosen is kept under this name.
+const MEMORY_TASK: &str = "memory";
+/// The name of the guard that holds the message number up to which notes were chosen.
 const CHOSEN_TO: &str = "memory_chosen_to";
-/// How often it is tried for one compaction: whoever types quickly stops it each time.
+/// Attempts per compaction. Each new message of the user cancels one.
 const MOST_TRIES: u32 = 3;
 /// Room for the answer: three short lines, and some for models that explain themselves.
 const ANSWER_TOKENS: u64 = 400;
@@ -68,7 +68,7 @@ impl Drop for MemoryTask {
     }
 }
 
-/// What a model chose, of messages up to a place.
+/// The notes a model chose, from messages up to a number.
 struct Chosen {
     notes: Vec<MemoryNote>,
     to_seq: u64,
@@ -93,14 +93,14 @@ impl Agent {
         self.saving.running.as_ref().is_some_and(|running| !running.task.is_finished())
     }
 
-    /// A person goes on: they go first.
+    /// Cancels it, because the user sent a message.
     pub(super) fn stop_saving_memory(&mut self) {
         if self.is_saving_memory() {
             self.saving.running = None;
         }
     }
 
-    /// After a turn: what was chosen is offered, and what is due is begun.
+    /// After a turn: offers the chosen notes, and starts a choice that is due.
     pub(super) async fn save_memory(&mut self, cancel: &CancellationToken) {
         if self.saving.running.as_ref().is_some_and(|running| running.task.is_finished()) {
             self.offer_notes(cancel).await;
@@ -108,7 +108,7 @@ impl Agent {
         self.choose_notes().await;
     }
 
-    /// Asks a model, in the background.
+    /// Starts a request to a model in the background.
     pub(super) async fn choose_notes(&mut self) {
         let wanted = self.setup.save_memory == SaveMemory::AtCompaction
             && self.saving.due
@@ -134,7 +134,7 @@ impl Agent {
         self.saving.running = Some(MemoryTask { task });
     }
 
-    /// What a model chose goes to the tool that keeps notes, which asks as always.
+    /// Offers the chosen notes to the memory tool, which asks the user as always.
     async fn offer_notes(&mut self, cancel: &CancellationToken) {
         let Some(mut running) = self.saving.running.take() else { return };
         let chosen = match (&mut running.task).await {
@@ -185,7 +185,7 @@ impl Agent {
     }
 }
 
-/// Reads what was said and asks a model what of it is worth a note.
+/// Reads the messages and asks a model which facts are worth a note.
 async fn choose(
     models: Arc<dyn SummariserSource>,
     store: Arc<dyn Store>,
@@ -248,7 +248,7 @@ fn said(
     Ok((parts.join("\n\n"), to_seq))
 }
 
-/// The notes that stand in a prompt already.
+/// The notes that are already in a prompt.
 fn between<'a>(prompt: &'a str, open: &str, close: &str) -> &'a str {
     let Some(start) = prompt.find(open) else { return "" };
     let end = prompt.rfind(close).map_or(prompt.len(), |end| end + close.len());

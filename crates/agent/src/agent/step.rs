@@ -21,7 +21,7 @@ const NOT_RUN: &str = "The person stopped the turn before this was run; nothing 
 const STOPPED: &str = "The person stopped this while it ran; what it had done until then is done.";
 const CUT_OFF: &str = " The answer ended at its limit of output inside these arguments: write less at once, for example in several calls.";
 
-/// What a call came to, for the model and for the person.
+/// The outcome of a call, for the model and for the user.
 struct StepOutcome {
     title: String,
     end: ToolEnd,
@@ -30,7 +30,7 @@ struct StepOutcome {
 }
 
 impl Agent {
-    /// Runs the calls of an answer. What they return is kept before the next one runs.
+    /// Runs the calls of an answer. Each result is stored before the next call runs.
     pub(super) async fn run_calls(
         &mut self,
         calls: &[ToolCall],
@@ -158,7 +158,8 @@ impl Agent {
     }
 }
 
-/// Runs a tool if it would still do what was allowed: files and links may have changed while a person thought about it.
+/// Runs a tool if its effects are still those that were allowed: files and links may have changed while the user
+/// decided.
 async fn run_as_proposed(
     tool: &dyn Tool,
     arguments: &Value,

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{CallInput, CallOutcome, IncomingMessage, SessionError, token_model_for};
+use throughline_engine::{CallInput, CallOutcome, IncomingMessage, SessionError};
 use throughline_store::{ArtifactId, NewArtifact, StoredRendition};
-use throughline_tokens::{ContentProfile, TextProfile, Usage};
-use throughline_transcript::{
-    Message, Role, SharedText, compact_json_string, decode_message, human_words, text_message,
-};
+use throughline_tokens::{ContentProfile, TextProfile, TokenModel, Usage};
+use throughline_transcript::{Message, Role, SharedText, compact_json_string, decode_message, text_message};
 use throughline_wire::{StopReason, ToolCall};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +14,7 @@ use crate::event::{AgentEvent, Answered, WordsSetAside};
 use crate::long_message::{short_name, shortened};
 use crate::results;
 
-/// Answers of one turn; more is a loop that nobody watches.
+/// Requests in one turn. More means an endless loop.
 const MOST_STEPS: usize = 500;
 
 /// A turn that is over.
@@ -30,7 +28,7 @@ pub struct TurnDone {
     pub tools: u64,
     /// Tokens of all of them.
     pub usage: Usage,
-    /// Money, as far as prices are known.
+    /// Cost in millionths of a dollar, as far as prices are known.
     pub cost_micro_usd: u64,
     /// Answers without a price.
     pub unpriced: u64,
@@ -86,19 +84,19 @@ impl Agent {
         Ok(done)
     }
 
-    /// What the person said last, if nothing came after it: the call failed or was stopped. Saying the same again asks for
-    /// an answer to it and does not repeat it.
+    /// The user's last message, if it has no answer yet: the call failed or was stopped. Sending the same text again
+    /// asks for the answer and does not repeat the message.
     #[must_use]
     pub fn unanswered(&self) -> Option<String> {
         let last = self.session.messages().last().filter(|last| last.is_human())?;
-        human_words(last).map(|words| words.trim().to_owned()).filter(|words| !words.is_empty())
+        last.human_words().map(|words| words.trim().to_owned()).filter(|words| !words.is_empty())
     }
 
     /// What the model is shown of words that the window has no room for, which are kept where it can read them in pieces.
     /// Compaction would not help: there is nothing before them that could give way.
     async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, SessionError> {
         let pressure = self.session.pressure();
-        let model = token_model_for(&self.session.model().model, self.session.wire_format());
+        let model = TokenModel::for_model(&self.session.model().model, self.session.wire_format());
         let system =
             model.estimate_content(&ContentProfile::of_system(&compact_json_string(&self.standing.prompt)));
         let tools = self
@@ -174,7 +172,7 @@ impl Agent {
         Ok(outcome)
     }
 
-    /// Results that the record has by now need not be kept beside it.
+    /// Deletes stored results that the record has by now.
     async fn forget_recorded(&mut self) {
         if self.finished.is_empty() {
             return;

@@ -3,13 +3,13 @@
 /// Why a command is dangerous, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Danger {
-    /// Holds characters that are not shown, or that change how others are shown.
+    /// Has characters that are invisible or change how others are displayed.
     Hidden,
-    /// Runs what was just fetched from the network.
+    /// Runs something fetched from the network.
     RunsFetched,
     /// Starts processes without end.
     Floods,
-    /// Acts as another user or changes what the system allows.
+    /// Acts as another user or changes permissions of the system.
     Privilege,
     /// Writes to devices or filesystems.
     Device,
@@ -17,9 +17,9 @@ pub enum Danger {
     Deletes,
     /// Deletes data or machines that are not files here.
     LosesData,
-    /// Throws away work that git keeps, or history that others have.
+    /// Discards uncommitted work, or history that others have.
     LosesHistory,
-    /// Replaces what a file holds.
+    /// Replaces the contents of a file.
     Replaces,
     /// Sends files or secrets away, or acts on another machine.
     Sends,
@@ -36,7 +36,7 @@ pub enum Danger {
 }
 
 impl Danger {
-    /// In words, to stand after "this".
+    /// A description that follows "this".
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! Files and folders that matter whoever reads or writes them.
+//! Files and folders that are sensitive whichever program uses them.
 
 use super::kind::Danger;
 
-/// What is done with a file.
+/// The use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Reads,
@@ -74,7 +74,7 @@ const RUN_LATER: [&str; 27] = [
     ".config/git/",
 ];
 
-/// What is dangerous about touching a file.
+/// The danger of using a file.
 pub(super) fn danger(file: &str, how: Use) -> Option<Danger> {
     let mentions = |places: &[&str]| places.iter().any(|place| file.contains(place));
     if mentions(&DEVICES) {

@@ -5,7 +5,7 @@ use super::places::{self, Use};
 use super::{Analysis, code};
 use crate::shell::{Script, Word};
 
-/// What a program that runs its input takes it for.
+/// The language in which a program reads its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Shell,
@@ -54,7 +54,7 @@ pub(super) fn runs_file(words: &[Word]) -> bool {
     is_shell(name) || is_language(name) || matches!(name, "source" | ".")
 }
 
-/// Whether a program runs what it reads from its input.
+/// The language of the input, for a program that runs its input.
 pub(super) fn runs_input(words: &[Word]) -> Option<Language> {
     let program = name(words);
     let arguments: Vec<&str> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
@@ -95,7 +95,7 @@ pub(super) fn saved_as(words: &[Word]) -> Vec<String> {
     files
 }
 
-/// A program with its arguments, to be asked about them.
+/// A program with its arguments.
 struct ProgramCall<'a> {
     words: &'a [Word],
     name: &'a str,
@@ -134,7 +134,7 @@ impl<'a> ProgramCall<'a> {
 }
 
 impl Analysis<'_> {
-    /// What a program does, without what it runs in turn.
+    /// Checks a program, without the programs it runs in turn.
     pub(super) fn program(&mut self, script: &Script, words: &[Word]) {
         let call = ProgramCall { words, name: name(words) };
         let found: Vec<Danger> = call.texts().filter_map(|text| places::danger(text, Use::Reads)).collect();
@@ -225,7 +225,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What goes out to the network.
+    /// Checks what a program sends to the network.
     fn network(&mut self, script: &Script, call: &ProgramCall<'_>) {
         let talks = fetches(call.words)
             || matches!(
@@ -244,7 +244,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What a program runs that it is given.
+    /// Checks programs given as arguments.
     fn runs(&mut self, script: &Script, call: &ProgramCall<'_>) {
         let fetched = |word: &Word| {
             let steps = word.made_by.iter().filter_map(|steps| script.steps.get(steps.clone())).flatten();
@@ -273,7 +273,7 @@ impl Analysis<'_> {
     }
 }
 
-/// What a program does whatever files it is given.
+/// The danger of a program whatever its arguments are.
 fn by_name(call: &ProgramCall<'_>) -> Option<Danger> {
     let second = call.second();
     match call.name {

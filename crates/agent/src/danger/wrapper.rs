@@ -3,10 +3,10 @@
 use super::program::{is_shell, name};
 use crate::shell::Word;
 
-/// What a program runs.
+/// The program that a wrapper runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Inner<'a> {
-    /// Another program with its words.
+    /// Another program with its arguments.
     Words(&'a [Word]),
     /// A command line.
     Script(String),
@@ -82,7 +82,7 @@ fn after_option<'a>(texts: &[&'a str], options: &[&str]) -> Option<&'a str> {
     texts.get(at + 1).copied()
 }
 
-/// What stands behind one of these options is run.
+/// The argument of one of these options, which the program runs.
 fn behind<'a>(words: &'a [Word], options: &[&str]) -> Option<Inner<'a>> {
     let at = words.iter().position(|word| options.contains(&word.text.as_str()))?;
     words.get(at + 1..).filter(|rest| !rest.is_empty()).map(Inner::Words)

@@ -35,8 +35,8 @@ impl Kept {
         self.left_out += over as u64;
     }
 
-    /// What is kept. Where that is not all, its size is said in the middle, where something is missing, and at the end,
-    /// which is shown to the model whatever becomes of the rest.
+    /// The stored part. Where that is not all, the size is stated in the middle, where text is missing, and at the end,
+    /// which the model sees in any case.
     pub(super) fn text(&self) -> String {
         let mut bytes = self.head.clone();
         if self.left_out > 0 {

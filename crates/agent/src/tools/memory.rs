@@ -18,6 +18,7 @@ use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 use crate::workspace::FolderIdentity;
 
 const NAME: &str = "memory";
+/// The files are part of every prompt: together about 900 tokens, half a percent of a window of 200,000.
 const MEMORY_CHARS: usize = 2_200;
 const USER_CHARS: usize = 1_400;
 
@@ -54,18 +55,18 @@ pub struct MemoryFiles {
 }
 
 impl MemoryFiles {
-    /// In this folder, which need not exist.
+    /// The files in this folder, which need not exist.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// What the agent learnt.
+    /// The contents of `MEMORY.md`.
     pub fn memory(&self) -> Result<String, ToolError> {
         self.text(Which::Memory)
     }
 
-    /// What it knows of the person.
+    /// The contents of `USER.md`.
     pub fn user(&self) -> Result<String, ToolError> {
         self.text(Which::User)
     }
@@ -86,7 +87,7 @@ fn name_of(which: Which) -> &'static str {
     }
 }
 
-/// Keeps the two files.
+/// The tool that edits the two files.
 #[derive(Debug)]
 pub(crate) struct MemoryTool {
     files: MemoryFiles,
@@ -95,7 +96,7 @@ pub(crate) struct MemoryTool {
 }
 
 impl MemoryTool {
-    /// Keeps these files.
+    /// The tool for these files.
     #[must_use]
     pub(crate) fn new(files: MemoryFiles) -> Self {
         Self { files, writing: Mutex::new(()) }

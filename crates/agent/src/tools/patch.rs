@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{failed, replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
-use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
-use crate::workspace::{FolderIdentity, PathLocation, Workspace};
+use crate::tool::{Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::{PathLocation, Workspace};
 
 const NAME: &str = "patch";
 /// Places that are named when a piece is there several times.
@@ -83,7 +83,7 @@ fn patched(old: &str, arguments: &PatchArguments, shown: &str) -> Result<(String
     }
 }
 
-/// Why a piece was not found, as near as that can be told.
+/// Explains why a piece was not found, as far as possible.
 fn not_found(old: &str, wanted: &str, shown: &str) -> String {
     let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = wanted.lines().map(plain).find(|line| !line.is_empty()).unwrap_or_default();
@@ -122,15 +122,7 @@ impl Tool for Patch {
 
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
         let Planned { place, difference, .. } = self.plan(arguments)?;
-        Ok(Proposal {
-            title: format!("edit {}", place.shown),
-            effects: vec![Effect::Writes {
-                folder: FolderIdentity::of(&place.path),
-                path: place.path,
-                inside: place.inside,
-                difference,
-            }],
-        })
+        Ok(Proposal::write("edit", place, difference))
     }
 
     fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {

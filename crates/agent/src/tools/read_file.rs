@@ -25,9 +25,11 @@ use crate::tool::{Effect, Extent, Image, Proposal, Tool, ToolError, ToolFuture, 
 use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "read_file";
+/// Lines of one call without a range: most source files are shorter, and come whole.
 const DEFAULT_LINES: usize = 2_000;
 /// Longer lines are cut: they are data, and one of them would fill a window.
 const MAX_LINE_CHARS: usize = 2_000;
+/// The size of the largest image that Anthropic accepts.
 const MAX_IMAGE_BYTES: u64 = 5_000_000;
 /// A NUL in the first bytes means that this is no text.
 const SNIFFED_BYTES: usize = 8_192;
@@ -42,13 +44,13 @@ struct ReadFileArguments {
     limit: Option<usize>,
 }
 
-/// What the model was shown of files and still sees.
+/// The parts of files that the model has read and still sees.
 #[derive(Debug, Default)]
 pub(crate) struct SeenFiles {
     seen: Mutex<HashMap<(PathBuf, u64, usize), FileVersion>>,
 }
 
-/// What a file was like.
+/// The version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileVersion {
     bytes: u64,
@@ -70,7 +72,7 @@ pub(crate) struct ReadFile {
 }
 
 impl ReadFile {
-    /// In this folder; what is beyond the limit is another call away.
+    /// The tool for this folder. Text beyond the limit needs another call.
     #[must_use]
     pub(crate) fn new(workspace: Workspace, limit: OutputLimit) -> Self {
         Self { workspace, limit, seen: SeenFiles::default() }
@@ -116,7 +118,7 @@ impl ReadFile {
     }
 }
 
-/// Lines with their numbers, and how to go on.
+/// Lines with their numbers, and how to read the next ones.
 fn numbered(
     mut file: impl io::BufRead,
     first: u64,
@@ -189,7 +191,7 @@ fn skip_line(file: &mut impl io::BufRead) -> io::Result<()> {
     }
 }
 
-/// What is in a folder.
+/// The entries of a folder.
 fn listing(path: &Path) -> io::Result<String> {
     const MAX_ENTRIES: usize = 500;
     let mut names: Vec<String> = fs::read_dir(path)?

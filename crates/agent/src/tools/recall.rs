@@ -1,14 +1,13 @@
-//! `recall`: what was compacted comes back. Searches the whole record of the conversation, and reads messages and
-//! artifacts as they were.
+//! `recall`: search over the whole record of the conversation, and messages and artifacts read as they were. The answers
+//! are those of the recall tools that other agents call (`throughline-lcm`).
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use throughline_engine::ToolSchema;
-use throughline_store::{
-    ArtifactId, ArtifactRange, Hit, Owner, SearchQuery, SessionId, Store, StoreError, StoredMessage,
-};
+use throughline_lcm::{RecordToolError, RecordTools};
+use throughline_store::{ArtifactRange, Owner, SessionId, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::read;
@@ -16,11 +15,10 @@ use crate::output_limit::OutputLimit;
 use crate::tool::{Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "recall";
+/// Bounds on one call, below those of the shared tools: the answer goes into the conversation that is being searched.
 const MAX_HITS: usize = 20;
 const MAX_MESSAGES: u64 = 50;
 const MAX_LINES: u64 = 2_000;
-/// What one call returns at most, whatever the window.
-const MAX_CHARS: usize = 40_000;
 
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +27,8 @@ struct RecallArguments {
     query: Option<String>,
     #[serde(default)]
     message: Option<u64>,
+    #[serde(default)]
+    from_char: Option<usize>,
     #[serde(default)]
     artifact: Option<String>,
     #[serde(default)]
@@ -39,14 +39,14 @@ struct RecallArguments {
     count: Option<u64>,
 }
 
-/// What a call asks for.
+/// A parsed call.
 enum RecallRequest {
     Search(String, usize),
-    Messages { first: u64, count: u64 },
+    Messages { first: u64, count: u64, from_char: usize },
     Artifact { id: String, range: ArtifactRange },
 }
 
-/// Brings back what was said.
+/// The tool, for one conversation.
 pub(crate) struct Recall {
     store: Arc<dyn Store>,
     owner: Owner,
@@ -62,7 +62,7 @@ impl Recall {
     }
 }
 
-fn asked(arguments: &Value) -> Result<RecallRequest, ToolError> {
+fn request_of(arguments: &Value) -> Result<RecallRequest, ToolError> {
     let arguments: RecallArguments = read(NAME, arguments)?;
     let count = arguments.count;
     match (arguments.query, arguments.message, arguments.artifact) {
@@ -71,12 +71,13 @@ fn asked(arguments: &Value) -> Result<RecallRequest, ToolError> {
             Ok(RecallRequest::Search(query, hits))
         }
         (None, Some(first), None) => {
-            Ok(RecallRequest::Messages { first, count: count.unwrap_or(1).clamp(1, MAX_MESSAGES) })
+            let from_char = arguments.from_char.unwrap_or(0);
+            Ok(RecallRequest::Messages { first, count: count.unwrap_or(1).clamp(1, MAX_MESSAGES), from_char })
         }
         (None, None, Some(id)) => {
             let range = match (arguments.first_line, arguments.first_byte) {
                 (None, Some(first)) => {
-                    let most = MAX_CHARS as u64;
+                    let most = RecordTools::MAX_ANSWER_BYTES as u64;
                     ArtifactRange::Bytes { first, count: count.unwrap_or(most).clamp(1, most) }
                 }
                 (first, None) => ArtifactRange::Lines {
@@ -98,60 +99,19 @@ fn asked(arguments: &Value) -> Result<RecallRequest, ToolError> {
 }
 
 fn carry_out(
-    store: &dyn Store,
-    owner: &Owner,
+    tools: &RecordTools<'_>,
     session: &SessionId,
-    max_chars: usize,
-    asked: RecallRequest,
-) -> Result<String, ToolError> {
-    let refused = |error: StoreError| ToolError::Failed(error.to_string());
-    let text = match asked {
-        RecallRequest::Search(text, limit) => {
-            // Earlier calls of this tool hold the words of their questions, and would be found by them.
-            let proposed = limit.saturating_mul(2);
-            let query = SearchQuery {
-                text,
-                session: Some(session.clone()),
-                limit: proposed,
-                ..SearchQuery::default()
-            };
-            let mut answer = store.search(owner, &query).map_err(refused)?;
-            answer.hits.retain(|hit| hit.tools.iter().all(|tool| tool != NAME));
-            answer.hits.truncate(limit);
-            if answer.hits.is_empty() {
-                return Ok("nothing in this conversation fits; try other words".to_owned());
-            }
-            answer.hits.iter().map(hit_words).collect::<Vec<_>>().join("\n")
-        }
-        RecallRequest::Messages { first, count } => {
+    request: RecallRequest,
+) -> Result<String, RecordToolError> {
+    match request {
+        RecallRequest::Search(text, limit) => tools.search_within(session, text, limit),
+        RecallRequest::Messages { first, count, from_char } => {
             // The conversation may have gone on in another session since.
-            let tip = store.chain(owner, session).map_err(refused)?.pop();
-            let session = tip.as_ref().map_or(session, |tip| &tip.id);
-            let all = store.transcript(owner, session).map_err(refused)?;
-            let wanted =
-                |message: &&StoredMessage| (first..first.saturating_add(count)).contains(&message.seq);
-            let found: Vec<String> = all.iter().filter(wanted).map(message_words).collect();
-            if found.is_empty() {
-                let last = all.last().map_or(0, |message| message.seq);
-                return Err(ToolError::Failed(format!("there is no message {first}; the last is {last}")));
-            }
-            found.join("\n")
+            let tip = tools.tip(session.as_str())?;
+            tools.messages(&tip.id, first, count, from_char)
         }
-        RecallRequest::Artifact { id, range } => {
-            let artifacts = store.artifacts(owner, session).map_err(refused)?;
-            let fitting: Vec<&ArtifactId> =
-                artifacts.iter().map(|one| &one.id).filter(|known| known.as_str().starts_with(&id)).collect();
-            let [only] = fitting.as_slice() else {
-                return Err(ToolError::Failed(format!(
-                    "{} artifacts of this conversation are named `{id}`",
-                    if fitting.is_empty() { "no" } else { "several" }
-                )));
-            };
-            let text = store.read_artifact(owner, only, range).map_err(refused)?;
-            if text.is_empty() { format!("there is nothing from {} on", begin_words(range)) } else { text }
-        }
-    };
-    Ok(within(text, max_chars))
+        RecallRequest::Artifact { id, range } => tools.artifact(session, &id, range),
+    }
 }
 
 fn begin_words(range: ArtifactRange) -> String {
@@ -160,32 +120,6 @@ fn begin_words(range: ArtifactRange) -> String {
         ArtifactRange::Lines { first, .. } => format!("line {first}"),
         ArtifactRange::Bytes { first, .. } => format!("byte {first}"),
     }
-}
-
-fn hit_words(hit: &Hit) -> String {
-    let place = match &hit.artifact {
-        Some(place) => format!("artifact {} line {}", place.id.as_str(), place.line),
-        None => format!("message {}", hit.seq),
-    };
-    let (before, after) =
-        (if hit.snippet.cut_before { "... " } else { "" }, if hit.snippet.cut_after { " ..." } else { "" });
-    let matched = hit.matched.filter(|matched| matched.words < matched.of);
-    let matched =
-        matched.map(|matched| format!(", {} of {} words", matched.words, matched.of)).unwrap_or_default();
-    format!("{place} ({}{matched}): {before}{}{after}", hit.role, hit.snippet.text)
-}
-
-fn message_words(message: &StoredMessage) -> String {
-    format!("message {} ({}):\n{}", message.seq, message.role.name(), message.json.as_str())
-}
-
-/// Not more than a call may return, cut at a character.
-fn within(mut text: String, max_chars: usize) -> String {
-    if text.len() > max_chars {
-        text.truncate(text.floor_char_boundary(max_chars));
-        text.push_str("\n[cut: ask for less at once, or for pieces of a long line with first_byte]");
-    }
-    text
 }
 
 impl Tool for Recall {
@@ -200,6 +134,7 @@ impl Tool for Recall {
                 "properties": {
                     "query": {"type": "string", "description": "Words to look for."},
                     "message": {"type": "integer", "minimum": 0, "description": "The number of a message to read."},
+                    "from_char": {"type": "integer", "minimum": 0, "description": "With message: the character to start from, for the rest of a long one."},
                     "artifact": {"type": "string", "description": "The name of an artifact to read, or how it begins."},
                     "first_line": {"type": "integer", "minimum": 1, "description": "With artifact: the first line."},
                     "first_byte": {"type": "integer", "minimum": 0, "description": "With artifact, instead of first_line: read pieces of very long lines."},
@@ -211,7 +146,7 @@ impl Tool for Recall {
     }
 
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
-        let title = match asked(arguments)? {
+        let title = match request_of(arguments)? {
             RecallRequest::Search(query, _) => format!("recall {query}"),
             RecallRequest::Messages { first, .. } => format!("recall message {first}"),
             RecallRequest::Artifact { id, range } => format!("recall {id} from {}", begin_words(range)),
@@ -221,14 +156,18 @@ impl Tool for Recall {
 
     fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {
         Box::pin(async move {
-            let asked = asked(arguments)?;
+            let request = request_of(arguments)?;
             let (store, owner, session) = (Arc::clone(&self.store), self.owner.clone(), self.session.clone());
-            let max_chars = self.limit.lookup_chars().min(MAX_CHARS);
-            let looking = tokio::task::spawn_blocking(move || {
-                carry_out(store.as_ref(), &owner, &session, max_chars, asked)
+            let max_bytes = self.limit.lookup_chars();
+            let lookup = tokio::task::spawn_blocking(move || {
+                carry_out(&RecordTools::new(store.as_ref(), &owner).within(max_bytes), &session, request)
             });
-            match looking.await {
-                Ok(found) => found.map(ToolOutput::text),
+            match lookup.await {
+                Ok(Ok(text)) => Ok(ToolOutput::text(text)),
+                Ok(Err(RecordToolError::Refused(text))) => Err(ToolError::Failed(text)),
+                Ok(Err(RecordToolError::UnknownTool)) => {
+                    Err(ToolError::Failed("there is no such tool".to_owned()))
+                }
                 Err(error) => Err(ToolError::Failed(error.to_string())),
             }
         })

@@ -50,7 +50,7 @@ async fn words_are_found_and_messages_read_as_they_were() {
         read.contains(r#"{"role":"user","content":"the port is 8790"}"#) && read.contains("blue"),
         "{read}"
     );
-    assert!(call(&tool, json!({"query": "absent"})).await.unwrap().contains("nothing"));
+    assert!(call(&tool, json!({"query": "absent"})).await.unwrap().contains("nothing was found"));
     assert!(call(&tool, json!({"message": 999})).await.unwrap_err().to_string().contains("no message 999"));
 }
 
@@ -67,7 +67,7 @@ async fn artifacts_are_read_by_lines_and_bytes() {
     );
     let both = call(&tool, json!({"artifact": name, "first_byte": 2, "first_line": 1})).await.unwrap_err();
     assert!(both.to_string().contains("either"), "{both}");
-    assert!(call(&tool, json!({"artifact": "zzz"})).await.unwrap_err().to_string().contains("no artifacts"));
+    assert!(call(&tool, json!({"artifact": "zzz"})).await.unwrap_err().to_string().contains("no artifact"));
     assert!(
         call(&tool, json!({"query": "a", "message": 1})).await.unwrap_err().to_string().contains("one of")
     );

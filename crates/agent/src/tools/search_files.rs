@@ -20,6 +20,7 @@ use crate::tool::{Effect, Extent, Proposal, Tool, ToolError, ToolFuture, ToolOut
 use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "search_files";
+/// A hundred lines of 300 characters are about 7,500 tokens. A model that needs more says so, up to ten times as many.
 const DEFAULT_RESULTS: usize = 100;
 const MAX_RESULTS: usize = 1_000;
 const MAX_LINE_CHARS: usize = 300;
@@ -40,7 +41,7 @@ struct SearchArguments {
     limit: Option<usize>,
 }
 
-/// What is searched.
+/// The part of a file that is searched.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Target {
@@ -55,7 +56,7 @@ pub(crate) struct SearchFiles {
     workspace: Workspace,
 }
 
-/// What a search looks for.
+/// The pattern of a search.
 enum Wanted {
     Content(RegexMatcher),
     Names(GlobMatcher),

@@ -25,7 +25,7 @@ use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 use crate::workspace::{FolderIdentity, Workspace};
 
 const NAME: &str = "terminal";
-/// After a command is told to stop, it has this long to do so.
+/// Time between the signal to stop and the signal to kill.
 const GRACE: Duration = Duration::from_secs(2);
 /// Commands in the background at once.
 const MAX_BACKGROUND: usize = 16;
@@ -33,7 +33,7 @@ const MAX_BACKGROUND: usize = 16;
 /// What bounds commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TerminalLimits {
-    /// How long a command runs if nothing is said.
+    /// The default time limit of a command.
     pub usual: Duration,
     /// How long one may run at most.
     pub most: Duration,
@@ -72,7 +72,7 @@ struct TerminalArguments {
     stop: bool,
 }
 
-/// What a call asks for.
+/// A parsed call.
 enum CommandRequest {
     Run { command: String, folder: PathBuf, limit: Duration, background: bool },
     Look { process: usize, stop: bool },
@@ -86,7 +86,7 @@ pub(crate) struct Terminal {
     background: Mutex<Vec<Background>>,
 }
 
-/// A command that goes on by itself.
+/// A command in the background.
 #[derive(Clone, Debug)]
 struct Background {
     command: String,
@@ -241,7 +241,7 @@ enum End {
     Interrupted,
     /// By another signal.
     Signal(String),
-    /// Nobody knows.
+    /// The end is unknown.
     Unknown(String),
 }
 
@@ -310,7 +310,7 @@ impl RunningCommand {
         Ok(Self { child, leader, lifeline, kept, reading })
     }
 
-    /// Waits for the end. What it left running goes on.
+    /// Waits for the end. Processes it left running continue.
     async fn finish(&mut self) -> End {
         // Waiting closes what can be typed, which is not there any more.
         let status = self.child.wait().await;

@@ -9,7 +9,7 @@ use crate::tool::ToolError;
 /// Larger files are not edited.
 const MAX_EDITED_BYTES: u64 = 20_000_000;
 
-/// What a failure means to the model.
+/// The error for the model.
 pub(crate) fn failed(what: &str, shown: &str, error: &io::Error) -> ToolError {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn text_of(path: &Path, shown: &str) -> Result<Option<String>, ToolEr
     }
 }
 
-/// Replaces a file, or makes it; folders on the way are made.
+/// Replaces a file, or creates it with its folders.
 pub(crate) fn replace(path: &Path, shown: &str, text: &str) -> Result<(), ToolError> {
     let write = || -> io::Result<()> {
         let folder = path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;

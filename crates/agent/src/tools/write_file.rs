@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{failed, replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
-use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
-use crate::workspace::{FolderIdentity, PathLocation, Workspace};
+use crate::tool::{Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::workspace::{PathLocation, Workspace};
 
 const NAME: &str = "write_file";
 
@@ -66,15 +66,7 @@ impl Tool for WriteFile {
 
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
         let (_, place, difference) = self.plan(arguments)?;
-        Ok(Proposal {
-            title: format!("write {}", place.shown),
-            effects: vec![Effect::Writes {
-                folder: FolderIdentity::of(&place.path),
-                path: place.path,
-                inside: place.inside,
-                difference,
-            }],
-        })
+        Ok(Proposal::write("write", place, difference))
     }
 
     fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use throughline_agent::{Agent, AgentEvent, Asking, MEMORY_TASK, SaveMemory};
+use throughline_agent::{Agent, AgentEvent, Asking, SaveMemory};
 use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction};
 use throughline_store::Owner;
 use throughline_testkit::{RecordedRequest, Reply, Script};
@@ -26,7 +26,7 @@ fn talker(request: &RecordedRequest) -> Reply {
 fn booked(stage: &Stage) -> usize {
     let chain = stage.store.chain(&Owner::default(), &id()).unwrap();
     let calls = chain.iter().flat_map(|session| stage.store.calls(&Owner::default(), &session.id).unwrap());
-    calls.filter(|call| call.call.task == MEMORY_TASK).count()
+    calls.filter(|call| call.call.task == "memory").count()
 }
 
 async fn until(what: &str, is_so: impl Fn() -> bool) {

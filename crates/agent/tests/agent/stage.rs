@@ -147,6 +147,7 @@ impl Stage {
                     record: RecordPolicy::GoOn,
                     lock: LockPolicy::WholeSession,
                     ids: IdLength::Local,
+                    recall: None,
                 },
                 tool_output: ToolOutputPolicy::default(),
             },

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use owo_colors::OwoColorize as _;
-use throughline_engine::{CompactionResult, ManualCompaction};
+use throughline_engine::{CompactionResult, ManualCompaction, RecordedState};
+use throughline_redact::Redactor;
 use throughline_store::{EndReason, Store as _, ViewItem};
 
 use super::context_view;
@@ -13,6 +14,7 @@ use super::repl::Repl;
 use super::slash::{COMMANDS, parse_compress_options};
 use crate::app::App;
 use crate::commands::config::with_origins;
+use crate::commands::state::summary_lines;
 use crate::error::{CliError, Exit, path_words};
 use crate::model_client::client;
 use crate::model_client::model_problem;
@@ -42,7 +44,14 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
         }
         "context" => {
             let width = repl.setup.app.columns_now();
-            repl.screen.say(&context_view::render(&repl.agent, width));
+            let mut page = context_view::render(&repl.agent, width);
+            page.push_str(&state_lines(repl, width)?);
+            repl.screen.say(&page);
+        }
+        "state" => {
+            let mut words = vec!["state", id.as_str()];
+            words.extend(arguments.split_whitespace());
+            run(repl, &words)?;
         }
         "usage" => run_here(repl, &["usage", &id])?,
         "summary" => summary(repl)?,
@@ -116,6 +125,15 @@ fn insights_words(arguments: &str) -> Vec<&str> {
 fn search_words(arguments: &str) -> Vec<&str> {
     let (words, flags) = arguments.find(" --").map_or((arguments, ""), |at| arguments.split_at(at));
     ["search", words.trim()].into_iter().chain(flags.split_whitespace()).collect()
+}
+
+/// The state of the conversation in a few lines.
+fn state_lines(repl: &Repl, width: usize) -> Result<String, CliError> {
+    let redactor = repl.setup.settings.security.redact_secrets.then(Redactor::new);
+    let (store, owner) = (&repl.setup.store, &repl.setup.owner);
+    let (session, now_ms) = (repl.agent.session().id(), repl.setup.app.now().ms);
+    let state = RecordedState::load(store.as_ref(), owner, session, redactor.as_ref(), now_ms);
+    Ok(summary_lines(&state.map_err(refused)?, width))
 }
 
 /// Shows what the model sees in place of what was compacted.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use owo_colors::OwoColorize as _;
 use throughline_agent::Agent;
-use throughline_engine::{EngineLimits, Pressure, token_model_for};
-use throughline_tokens::{ContentProfile, TextProfile};
+use throughline_engine::{EngineLimits, Pressure};
+use throughline_tokens::{ContentProfile, TextProfile, TokenModel};
 use throughline_transcript::{Groups, Transcript, compact_json_string};
 
 use crate::context_breakdown::ContextBreakdown;
@@ -24,7 +24,7 @@ const NAME_COLUMNS: usize = 22;
 /// The whole page.
 pub(super) fn render(agent: &Agent, width: usize) -> String {
     let session = agent.session();
-    let model = token_model_for(&session.model().model, session.wire_format());
+    let model = TokenModel::for_model(&session.model().model, session.wire_format());
     let pressure = session.pressure();
     let gauge = Gauge {
         tokens: pressure.tokens,

@@ -26,8 +26,8 @@ use super::slash::{self, ParsedLine};
 use super::status_line;
 use crate::app::{ActiveSession, App, report_failure};
 use crate::error::CliError;
-use crate::model_client::client;
 use crate::model_client::model_problem;
+use crate::model_client::{boxed, client};
 use crate::record::OpenRecord;
 use crate::ui::text::{counted, printable, wrap};
 
@@ -178,13 +178,13 @@ pub(super) fn run(setup: ChatSetup, args: &ChatArgs, runtime: &Runtime) -> Resul
     let (asks, stops, keys) = (Arc::clone(&screen), canceller.clone(), keyboard.clone());
     let approver = TerminalApprover { screen: asks, canceller: stops, keyboard: keys };
     let frontend = Frontend { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
-    let opened = runtime.block_on(open(
+    let opened = runtime.block_on(boxed(open(
         &setup,
         setup.wish(args.model.as_deref()),
         ModelChoice::of(args, &setup),
         args.resume.as_deref(),
         frontend.clone(),
-    ))?;
+    )))?;
     let mut line = LineEditor::new(&app.home.join("history"), &setup.folder, app.colour_stdout)?;
     let OpenSession { agent, connected, wish, resumed } = opened;
     let warned_of_fading = agent.session().compactions() >= FADES_FROM;
@@ -242,9 +242,9 @@ pub(super) fn run(setup: ChatSetup, args: &ChatArgs, runtime: &Runtime) -> Resul
         interrupts = 0;
         let after = match slash::read(&text) {
             ParsedLine::Words("") => continue,
-            ParsedLine::Words(words) => runtime.block_on(repl.turn(words)),
+            ParsedLine::Words(words) => runtime.block_on(boxed(repl.turn(words))),
             ParsedLine::Command(name, arguments) => {
-                runtime.block_on(commands::dispatch(&mut repl, name, arguments))
+                runtime.block_on(boxed(commands::dispatch(&mut repl, name, arguments)))
             }
             ParsedLine::Unknown { name, nearest } => {
                 repl.screen.note(&slash::unknown_words(name, nearest));
@@ -298,7 +298,7 @@ fn wait_for_person(
     screen.say_later();
     let over = CancellationToken::new();
     std::thread::scope(|scope| {
-        let resting = scope.spawn(|| runtime.block_on(repl.while_waiting(&over)));
+        let resting = scope.spawn(|| runtime.block_on(boxed(repl.while_waiting(&over))));
         let input = {
             let _reading = keyboard.reading();
             let input = line.read(&before);

@@ -510,8 +510,9 @@ pub(super) fn compacted_words(quality: Quality, report: &CompressReport) -> Stri
         (None, Quality::Rules) => "; summary by rules".to_owned(),
         (None, Quality::Model) => String::new(),
     };
+    let money = report.money_words().map(|money| format!(": {money}")).unwrap_or_default();
     let mut words = format!(
-        "compacted {} -> {} messages, {} -> {} tokens{facts}{by}",
+        "compacted {} -> {} messages, {} -> {} tokens{money}{facts}{by}",
         report.messages.before,
         report.messages.after,
         rounded(report.tokens.before),

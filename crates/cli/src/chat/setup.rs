@@ -24,6 +24,7 @@ use crate::app::App;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
+use crate::meaning::{automatic_recall, make_vectors};
 use crate::model_catalogue::catalogue;
 use crate::model_client::{client, configured_slots, not_configured};
 use crate::record::{open_store, refused};
@@ -98,6 +99,8 @@ impl ChatSetup {
                 .because(io_words(&error))
         })?;
         let store = open_store(app)?;
+        // Search says itself when its model does not answer; a line in the middle of a conversation helps nobody.
+        make_vectors(app, &settings, &store, |_| ());
         let asking = match (args.yolo, app.can_ask) {
             (true, _) => Asking::Never,
             (false, true) => Asking::Always,
@@ -269,6 +272,7 @@ impl ChatSetup {
                     record: RecordPolicy::GoOn,
                     lock: LockPolicy::WholeSession,
                     ids: IdLength::Local,
+                    recall: automatic_recall(&self.settings),
                 },
                 tool_output: ToolOutputPolicy::default(),
             },

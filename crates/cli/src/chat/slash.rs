@@ -15,7 +15,7 @@ const fn command(name: &'static str, arguments: &'static str, what: &'static str
 }
 
 /// All of them, as `/help` lists them.
-pub(super) const COMMANDS: [SlashCommand; 20] = [
+pub(super) const COMMANDS: [SlashCommand; 21] = [
     command(
         "compress",
         "[TOPIC | here [N] | --keep N] [--preview]",
@@ -25,6 +25,7 @@ pub(super) const COMMANDS: [SlashCommand; 20] = [
     command("summary", "", "the summary that the model sees in place of the older part"),
     command("retry", "", "send your last message again if it got no answer"),
     command("context", "", "what fills the window, and how far it is to the next compaction"),
+    command("state", "[--open] [--drop ENTRY]", "requests, items, decisions and what became of them"),
     command("usage", "", "tokens, cache and cost of this conversation"),
     command("insights", "[DAYS] [--top N]", "calls, tokens and money by day and model"),
     command("new", "[TITLE]", "start a new conversation"),

@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use throughline_compaction::{
-    Attempt, Budgets, Ledger, Outcome, PruneRules, SYSTEM_NOTE, Stretch, append_note,
+    Attempt, Budgets, Correction, Ledger, Outcome, PruneRules, SYSTEM_NOTE, Stretch, append_note,
 };
 use throughline_engine::{
-    CommitAs, CompressRequest, Compressor, CompressorSetup, ContextEngine as _, Headroom, Snapshot, Trigger,
+    CommitAs, CompressRequest, Compressor, CompressorSetup, ContextEngine as _, Headroom, RecordedState,
+    Snapshot, Trigger,
 };
 use throughline_redact::Redactor;
-use throughline_store::{SessionId, Store as _, StoreError};
+use throughline_store::{Session, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
 use crate::app::App;
@@ -28,8 +29,8 @@ use crate::error::{CliError, Exit};
 use crate::files::{STANDARD_STREAM, write_atomic};
 use crate::input::{Original, TranscriptInput, load_input, recorded_input};
 use crate::limits::{CountMethod, TranscriptLimits};
-use crate::record::OpenRecord;
 use crate::record::session_context::{context_of, load_view};
+use crate::record::{OpenRecord, refused};
 use crate::ui::text::{counted, printable, thousands};
 
 /// Broken rules told before the rest is only counted.
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &CompressArgs, context: &App) -> Result<(), CliError> {
         None => {
             let original = if args.out.is_some() { Original::Keep } else { Original::Drop };
             let input = load_input(context, &args.transcript, original)?;
-            work(args, context, &input, |_| Ok(None))
+            work(args, context, &input, &[], |_| Ok(None))
         }
     }
 }
@@ -70,7 +71,8 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
         // Looking changes nothing, so it may be done while somebody is at work.
         let (_, transcript) = load_view(&record, &named)?;
         let context = &context_of(context, &record, &named)?;
-        return work(args, context, &recorded_input(&named, transcript), |_| Ok(None));
+        let corrections = corrections_of(&record, &named)?;
+        return work(args, context, &recorded_input(&named, transcript), &corrections, |_| Ok(None));
     }
     record.locked(&named, "compress", || {
         // Somebody may have been at work on it until the lock was ours.
@@ -78,7 +80,8 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
         let (view, transcript) = load_view(&record, &session)?;
         let context = &context_of(context, &record, &session)?;
         let input = recorded_input(&session, transcript);
-        work(args, context, &input, |compaction| {
+        let corrections = corrections_of(&record, &session)?;
+        work(args, context, &input, &corrections, |compaction| {
             let counter = compaction.situation.counter.estimating_only();
             let count_message = |message: &Message| counter.message(message);
             let commit = |id: &SessionId| {
@@ -98,6 +101,12 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
     })
 }
 
+/// What the person took out of the state of a recorded conversation.
+fn corrections_of(record: &OpenRecord<'_>, session: &Session) -> Result<Vec<Correction>, CliError> {
+    let now_ms = record.now.ms;
+    RecordedState::corrections(&record.store, &record.owner, &session.id, now_ms).map_err(refused)
+}
+
 /// A compaction that is in the record.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Committed {
@@ -110,6 +119,7 @@ fn work(
     args: &CompressArgs,
     context: &App,
     input: &TranscriptInput,
+    corrections: &[Correction],
     commit: impl FnOnce(&Compaction<'_>) -> Result<Option<Committed>, CliError>,
 ) -> Result<(), CliError> {
     let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));
@@ -135,7 +145,7 @@ fn work(
     };
     let ledger = Arc::new(ledger);
     let request = request(args, input, sizes, fixed_tokens);
-    let attempt = attempt(&situation, request, Arc::clone(&ledger), redactor, context.now().ms)?;
+    let attempt = attempt(&situation, request, Arc::clone(&ledger), corrections, redactor, context.now().ms)?;
     let mut compaction =
         Compaction { input, situation: &situation, ledger: &ledger, attempt, committed: None };
     for warning in &compaction.attempt.report.warnings {
@@ -183,6 +193,7 @@ fn attempt(
     situation: &TranscriptLimits,
     request: CompressRequest,
     ledger: Arc<Ledger>,
+    corrections: &[Correction],
     redactor: Option<Redactor>,
     now_ms: i64,
 ) -> Result<Attempt, CliError> {
@@ -198,6 +209,7 @@ fn attempt(
     let model = situation.model_in_force(now_ms);
     let attempted = pollster::block_on(async {
         compressor.update_model(&model).await?;
+        compressor.set_corrections(corrections).await?;
         compressor.attempt_by_rules(&request).await
     });
     let mut attempt = attempted.map_err(|error| {

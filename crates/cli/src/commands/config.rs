@@ -320,7 +320,8 @@ fn table(values: &[&SettingValue]) -> String {
         .collect()
 }
 
-fn value_json(value: &SettingValue) -> serde_json::Value {
+/// A setting for programs.
+pub(crate) fn value_json(value: &SettingValue) -> serde_json::Value {
     let datum = match &value.datum {
         Datum::Absent => serde_json::Value::Null,
         Datum::Switch(on) => (*on).into(),

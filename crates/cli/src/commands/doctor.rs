@@ -131,7 +131,8 @@ fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str
         .hint(hint(findings.iter().any(RecordProblem::is_mendable))))
 }
 
-fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
+/// What was found, for programs.
+pub(crate) fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
     json!({
         "well": diagnosis.is_well(),
         "findings": findings_json(&diagnosis.findings),

@@ -12,7 +12,7 @@ use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
 use crate::model_catalogue::catalogue;
-use crate::model_client::client_for_any;
+use crate::model_client::{boxed, client_for_any};
 use crate::settings::load_settings;
 
 /// Be the context engine of another agent, over standard input and output
@@ -34,7 +34,7 @@ pub(crate) fn run(_args: &EngineArgs, app: &App) -> Result<(), CliError> {
     let runtime = runtime.map_err(|error| {
         CliError::new(Exit::OutputFailed, "the engine cannot be started").because(io_words(&error))
     })?;
-    runtime.block_on(serve(app))
+    runtime.block_on(boxed(serve(app)))
 }
 
 async fn serve(app: &App) -> Result<(), CliError> {

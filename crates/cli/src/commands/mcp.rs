@@ -10,17 +10,17 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
-use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest};
-use throughline_lcm::RECALL_TOOLS;
+use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest, ToolSchema};
+use throughline_lcm::{RecallToolset, RecordToolError, RecordTools};
 use throughline_store::{Owner, SqliteStore};
 
 use crate::app::App;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
+use crate::meaning::make_vectors;
 use crate::model_catalogue::catalogue;
-use crate::model_client::client_for_any;
-use crate::recall_tools::{NoRecallResult, call, tip, tools, tools_within};
+use crate::model_client::{boxed, client_for_any};
 use crate::record::open_store;
 use crate::settings::load_settings;
 use crate::ui::output::print_json;
@@ -92,16 +92,30 @@ pub(crate) fn run(args: &McpArgs, app: &App) -> Result<(), CliError> {
         |what: String| CliError::new(Exit::OutputFailed, "the agent cannot be answered").because(what);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| failed(io_words(&error)))?;
-    runtime.block_on(async {
+    runtime.block_on(boxed(async {
         let recall = RecallServer::open(app).await?;
         let serving = recall.serve(rmcp::transport::io::stdio()).await;
         // An agent that leaves before it has said who it is needs no answer.
         let Ok(serving) = serving else { return Ok(()) };
         serving.waiting().await.map(drop).map_err(|error| failed(error.to_string()))
+    }))
+}
+
+/// The tools of the lossless engine, which are for one conversation. Here each call names it.
+fn tools_of_one_session(answers_questions: bool) -> impl Iterator<Item = ToolSchema> {
+    let all = RecallToolset::schemas().into_iter();
+    all.filter(move |tool| answers_questions || tool.name != RecallToolset::QUESTION).map(|mut tool| {
+        tool.parameters["properties"]["session"] =
+            json!({ "type": "string", "description": RecordTools::SESSION });
+        match tool.parameters.get_mut("required").and_then(Value::as_array_mut) {
+            Some(required) => required.push(json!("session")),
+            None => tool.parameters["required"] = json!(["session"]),
+        }
+        ToolSchema { description: tool.description.replace("this conversation", "a conversation"), ..tool }
     })
 }
 
-/// The record, for whoever asks.
+/// The record, for the agent that calls.
 #[derive(Clone)]
 struct RecallServer {
     store: Arc<SqliteStore>,
@@ -113,6 +127,7 @@ impl RecallServer {
     async fn open(app: &App) -> Result<Self, CliError> {
         let settings = load_settings(app, &[])?.settings;
         let store = Arc::new(open_store(app)?);
+        make_vectors(app, &settings, &store, |_| ());
         let parts = EngineParts {
             app,
             settings: &settings,
@@ -130,15 +145,17 @@ impl RecallServer {
     }
 
     /// Answers a call of the tools for one conversation, which is named among the arguments.
-    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, NoRecallResult> {
+    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, RecordToolError> {
         let Some(Value::String(reference)) = arguments.remove("session") else {
-            return Err(NoRecallResult::Words(
+            return Err(RecordToolError::Refused(
                 "`session` says which conversation is meant, such as `last`".to_owned(),
             ));
         };
         let (store, owner) = (Arc::clone(&self.store), self.owner.clone());
-        let found = tokio::task::spawn_blocking(move || tip(store.as_ref(), &owner, &reference)).await;
-        let session = found.map_err(|error| NoRecallResult::Words(error.to_string()))??.id;
+        let found =
+            tokio::task::spawn_blocking(move || RecordTools::new(store.as_ref(), &owner).tip(&reference))
+                .await;
+        let session = found.map_err(|error| RecordToolError::Refused(error.to_string()))??.id;
         let call = ToolRequest {
             session,
             name: name.to_owned(),
@@ -146,18 +163,18 @@ impl RecallServer {
             max_chars: None,
         };
         match self.engines.recaller(&self.owner).call(&call).await {
-            None => Err(NoRecallResult::UnknownTool),
+            None => Err(RecordToolError::UnknownTool),
             Some(ToolAnswer { text, is_error: false }) => Ok(text),
-            Some(ToolAnswer { text, is_error: true }) => Err(NoRecallResult::Words(text)),
+            Some(ToolAnswer { text, is_error: true }) => Err(RecordToolError::Refused(text)),
         }
     }
 
-    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, NoRecallResult> {
+    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, RecordToolError> {
         let (store, owner, name) = (Arc::clone(&self.store), self.owner.clone(), name.to_owned());
-        let looking = move || call(store.as_ref(), &owner, &name, Value::Object(arguments));
+        let looking = move || RecordTools::new(store.as_ref(), &owner).call(&name, Value::Object(arguments));
         tokio::task::spawn_blocking(looking)
             .await
-            .map_err(|error| NoRecallResult::Words(error.to_string()))?
+            .map_err(|error| RecordToolError::Refused(error.to_string()))?
     }
 }
 
@@ -173,7 +190,8 @@ impl ServerHandler for RecallServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = tools().into_iter().chain(tools_within(self.engines.answers_questions())).map(|tool| {
+        let of_one_session = tools_of_one_session(self.engines.answers_questions());
+        let tools = RecordTools::schemas().into_iter().chain(of_one_session).map(|tool| {
             let parameters = match tool.parameters {
                 Value::Object(parameters) => parameters,
                 _ => JsonObject::default(),
@@ -189,15 +207,15 @@ impl ServerHandler for RecallServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (name, arguments) = (request.name.into_owned(), request.arguments.unwrap_or_default());
-        let answered = if RECALL_TOOLS.contains(&name.as_str()) {
+        let answered = if RecallToolset::NAMES.contains(&name.as_str()) {
             self.within(&name, arguments).await
         } else {
             self.across(&name, arguments).await
         };
         let result = match answered {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(NoRecallResult::Words(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
-            Err(NoRecallResult::UnknownTool) => {
+            Err(RecordToolError::Refused(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
+            Err(RecordToolError::UnknownTool) => {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
             }
         };

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use throughline_engine::{BUILT_IN_ENGINE, EngineDirectory};
-use throughline_lcm::LCM_ENGINE;
+use throughline_engine::{Compressor, EngineDirectory};
+use throughline_lcm::LcmEngine;
 use throughline_plugin::{Manifest, PROTOCOL_SCHEMA};
 
 use crate::app::App;
@@ -67,19 +67,19 @@ pub(crate) fn run(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
 fn list(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     let settings = load_settings(app, &[])?.settings;
     let selected = settings.context.engine.trim();
-    let selected = if selected.is_empty() { BUILT_IN_ENGINE } else { selected };
+    let selected = if selected.is_empty() { Compressor::NAME } else { selected };
     let mut directories = engine_directories(&app.home);
     directories.retain(|directory| !directory.name.starts_with(['.', '_']));
     directories.sort_by(|a, b| a.name.cmp(&b.name));
     let goes_before = |name: &str| directories.iter().any(|directory| directory.name == name);
-    let mut listed: Vec<EngineRow> = [BUILT_IN_ENGINE, LCM_ENGINE]
+    let mut listed: Vec<EngineRow> = [Compressor::NAME, LcmEngine::NAME]
         .into_iter()
         .map(|name| EngineRow {
             name: name.to_owned(),
             directory: None,
             manifest: None,
             problem: None,
-            is_selected: selected == name && (name == BUILT_IN_ENGINE || !goes_before(name)),
+            is_selected: selected == name && (name == Compressor::NAME || !goes_before(name)),
         })
         .collect();
     listed.extend(directories.into_iter().map(|directory| installed(app, directory, selected)));
@@ -96,9 +96,9 @@ fn list(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
 
 fn installed(app: &App, directory: EngineDirectory, selected: &str) -> EngineRow {
     let name = directory.name.clone();
-    let is_selected = name == selected && name != BUILT_IN_ENGINE;
+    let is_selected = name == selected && name != Compressor::NAME;
     let (manifest, problem) = match read_manifest(&directory) {
-        Ok(_) if name == BUILT_IN_ENGINE => {
+        Ok(_) if name == Compressor::NAME => {
             (None, Some("the name belongs to the built-in engine; rename the directory".to_owned()))
         }
         Ok(manifest) => {

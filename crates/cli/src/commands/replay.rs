@@ -10,7 +10,7 @@ use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
 use throughline_tokens::{Catalogue, Cost, Limits};
-use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Transcript};
+use throughline_transcript::{DecodeOptions, Note, Transcript};
 
 use crate::app::App;
 use crate::args::WindowArgs;
@@ -34,6 +34,7 @@ const MAX_FAILURES_TOLD: usize = 10;
 Examples:
   throughline replay session.jsonl
   throughline replay ~/.claude/projects --tool-result-chars 8000
+  throughline replay ~/.claude/projects --economy balanced --summaries rules
   throughline replay *.jsonl.gz --threshold 0.7 --cache-ttl 1h --json
 
 Each conversation is held again: its messages are fed to the managed call one by
@@ -59,6 +60,10 @@ pub(crate) struct ReplayArgs {
     /// How long Throughline has prompts cached, 5m or 1h (for prompt_caching.cache_ttl)
     #[arg(long, value_name = "TTL", help_heading = "Limits")]
     cache_ttl: Option<String>,
+
+    /// What is done to save money: off, balanced or thrift (for economy.mode)
+    #[arg(long, value_name = "MODE", help_heading = "Limits")]
+    economy: Option<String>,
 
     /// Who writes summaries, and whether that costs anything
     #[arg(long, value_name = "WHO", value_enum, default_value_t = Summaries::Model)]
@@ -151,7 +156,7 @@ fn replay_file(
     let input = read_transcript(file, &DecodeOptions::default(), Original::Drop)?;
     for note in &input.transcript.notes {
         // Both are taken into account here.
-        let is_known = note.text == NOTE_OF_COMPACTION || note.text.starts_with(NOTE_OF_SUB_AGENTS);
+        let is_known = note.text == Note::COMPACTION || note.text.starts_with(Note::SUB_AGENTS);
         if !is_known {
             let place = note.line.map(|line| format!(":{line}")).unwrap_or_default();
             line.end();
@@ -187,6 +192,7 @@ fn replay_talk(
         ("--threshold", "compression.threshold", &args.threshold),
         ("--tool-result-chars", "tool_output.result_max_chars", &args.tool_result_chars),
         ("--cache-ttl", "prompt_caching.cache_ttl", &args.cache_ttl),
+        ("--economy", "economy.mode", &args.economy),
     ]
     .into_iter()
     .filter_map(|(flag, key, value)| Some((flag, key, value.clone()?)))

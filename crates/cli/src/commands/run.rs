@@ -7,14 +7,17 @@ mod client_command;
 mod connection;
 mod process;
 mod totals;
+mod version;
 
 use std::ffi::OsString;
 
 use clap::Args;
 
 use crate::app::App;
+use crate::clients;
 use crate::commands::run::client_command::ClientCommand;
 use crate::commands::run::connection::GatewayConnection;
+use crate::commands::run::version::VersionCheck;
 use crate::error::CliError;
 
 /// Start an agent with the gateway between it and its model
@@ -42,19 +45,31 @@ pub(crate) struct RunArgs {
     /// Print no summary at the end
     #[arg(long, short)]
     quiet: bool,
+    /// Print the clients that are known and what is known of them
+    #[arg(long, exclusive = true)]
+    list: bool,
     /// The client or program, and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CLIENT")]
+    #[arg(
+        required_unless_present = "list",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CLIENT"
+    )]
     command: Vec<OsString>,
 }
 
 /// Carries out the command. Does not return where the client's exit code is not zero.
 pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
+    if args.list {
+        return app.print(&clients::described());
+    }
     let command = ClientCommand::find(&args.command, app)?;
-    let upstream = match &args.upstream {
-        Some(upstream) => Some(upstream.clone()),
+    let earlier = match &args.upstream {
+        Some(_) => None,
         None => command.upstream(app)?,
     };
-    let connection = match GatewayConnection::open(app, upstream.as_deref()) {
+    let upstream = args.upstream.as_deref().or(earlier.as_ref().map(|earlier| earlier.url.as_str()));
+    let connection = match GatewayConnection::open(app, upstream) {
         Ok(connection) => Some(connection),
         Err(error) if args.or_direct => {
             app.warn(&format!(
@@ -67,14 +82,26 @@ pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
         Err(error) => return Err(error.hint("--or-direct starts the client without the gateway")),
     };
     let (name, began_ms) = (format!("{:016x}", app.random_bits()), app.now().ms);
-    let url = connection.as_ref().map(|connection| format!("{}/run/{name}", connection.url()));
-    let mut child = command.to_process(url.as_deref());
+    let (mut child, copy) = match &connection {
+        Some(connection) => {
+            let url = format!("{}/run/{name}", connection.url());
+            command.behind_gateway(app, &url, &name, earlier.as_ref())?
+        }
+        None => (command.to_process(), None),
+    };
     let supervisor = connection.as_ref().map(GatewayConnection::supervise);
+    let version = VersionCheck::start(&command, app);
     let ended = process::run(&mut child, &command.title());
     drop(supervisor);
+    if let Some(copy) = copy {
+        copy.finish(app);
+    }
     let code = ended?;
     if let Some(connection) = connection.filter(|_| !args.quiet) {
         totals::print(app, connection.url(), &name, began_ms, &command.title());
+        if let Some(version) = version {
+            version.print(app);
+        }
     }
     match code {
         0 => Ok(()),

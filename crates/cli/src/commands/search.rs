@@ -11,7 +11,9 @@ use throughline_transcript::Role;
 use crate::app::App;
 use crate::args::time::{TimeArg, parse_time};
 use crate::error::CliError;
+use crate::meaning::search_by_meaning;
 use crate::record::{OpenRecord, refused};
+use crate::settings::load_settings;
 use crate::ui::output::print_json;
 
 /// Search everything that is recorded, by words or as a substring
@@ -64,6 +66,9 @@ pub(crate) struct SearchArgs {
     /// Only messages that hold all words as they are
     #[arg(long, conflicts_with = "substring")]
     all_words: bool,
+    /// Leave vectors out, where an embedding model is set
+    #[arg(long)]
+    words_only: bool,
     /// Look for the question as it stands, anywhere in a text
     #[arg(long)]
     substring: bool,
@@ -119,9 +124,13 @@ pub(crate) fn run(args: &SearchArgs, app: &App) -> Result<(), CliError> {
         file: args.file.clone(),
         since_ms: args.since.map(|moment| moment.start(&now)),
         until_ms: args.until.map(|moment| moment.end(&now)),
+        words_only: args.words_only,
         limit: usize::from(args.limit),
         neighbours: usize::from(args.context),
     };
+    if let (Some(record), false) = (&record, args.words_only) {
+        search_by_meaning(app, &load_settings(app, &[])?.settings, &record.store);
+    }
     let mut answer = match &record {
         Some(record) => record.store.search(&record.owner, &query).map_err(refused)?,
         None => SearchAnswer::default(),

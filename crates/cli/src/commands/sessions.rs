@@ -52,6 +52,7 @@ fn list(args: &SessionListArgs, app: &App) -> Result<(), CliError> {
         after: None,
         // One more than is shown tells whether there are more.
         limit: limit.map(|limit| limit.saturating_add(1)),
+        ..SessionFilter::default()
     };
     let mut conversations = match &record {
         Some(record) if args.all => record.store.conversations(&record.owner, &filter).map_err(refused)?,

@@ -6,7 +6,7 @@ use throughline_store::{CallFilter, UsageOverview};
 
 use crate::app::App;
 use crate::args::time::TimeArg;
-use crate::error::CliError;
+use crate::error::{CliError, Exit};
 use crate::gateways::{self, RunningGateway};
 use crate::record::{OpenRecord, refused};
 use crate::ui::figures::cost_words;
@@ -23,11 +23,21 @@ pub(crate) struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Print nothing; exit code 9 if no gateway answers (for health checks)
+    #[arg(long, conflicts_with = "json")]
+    check: bool,
 }
 
 /// Carries out the command.
 pub(crate) fn run(args: &StatusArgs, app: &App) -> Result<(), CliError> {
     let gateways = gateways::running(app);
+    if args.check {
+        return match gateways.iter().any(RunningGateway::answers) {
+            true => Ok(()),
+            false => Err(CliError::new(Exit::Unanswered, "no gateway answers")
+                .hint("`throughline serve` starts one, `throughline service install` one that stays")),
+        };
+    }
     let since_ms = TimeArg::DaysBefore(0).start(&app.now());
     let filter = CallFilter { since_ms: Some(since_ms), ..CallFilter::default() };
     let today = match OpenRecord::open_existing(app)? {

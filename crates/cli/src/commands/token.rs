@@ -22,7 +22,7 @@ const MOST_DOLLARS: f64 = 1_000_000.0;
 Examples:
   throughline token new laptop
   throughline token new ci --per-minute 60 --concurrent 4 --usd-per-day 5
-  throughline token new desk --owner local
+  throughline token new desk --owner local --operator
   throughline token list
   throughline token revoke ci
   throughline token off
@@ -57,6 +57,9 @@ struct NewArgs {
     /// Whose conversations its holder sees [default: NAME]
     #[arg(long, value_name = "OWNER")]
     owner: Option<String>,
+    /// An operator's token: its holder may also see the gateway's health and settings, change settings, and make and revoke tokens
+    #[arg(long)]
+    operator: bool,
     /// Requests in a minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_minute: Option<u32>,
@@ -126,14 +129,24 @@ fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
     })?;
     let owner = args.owner.as_deref().unwrap_or(&args.name);
     let secret = access_token_file::change(app, |book| {
-        book.add(&args.name, owner, &random, app.now().ms, limits).map_err(|error| {
+        let added = book.add(&args.name, owner, &random, app.now().ms, limits).map_err(|error| {
             CliError::new(Exit::BadInput, "the token was not created").because(error.to_string())
-        })
+        })?;
+        if args.operator {
+            book.make_operator(&args.name);
+        }
+        Ok(added)
     })?;
     if args.json {
         return print_json(
             app,
-            &json!({ "name": args.name, "owner": owner, "token": secret, "limits": limits }),
+            &json!({
+                "name": args.name,
+                "owner": owner,
+                "token": secret,
+                "limits": limits,
+                "operator": args.operator,
+            }),
         );
     }
     app.print(&format!("{secret}\n"))?;
@@ -160,6 +173,7 @@ fn entry_json(entry: &TokenEntry) -> serde_json::Value {
         "name": entry.name,
         "owner": entry.owner,
         "created_ms": entry.created_ms,
+        "operator": entry.operator,
         "limits": entry.limits,
     })
 }
@@ -178,7 +192,10 @@ fn table(book: &AccessTokens, app: &App) -> String {
             on_one_line(&entry.name),
             on_one_line(entry.owner.as_str()),
             now.date_time(entry.created_ms),
-            limit_words(&entry.limits),
+            match entry.operator {
+                true => format!("operator; {}", limit_words(&entry.limits)),
+                false => limit_words(&entry.limits),
+            },
         ]);
     }
     table.render(app.width, 0)

@@ -6,6 +6,7 @@ fn arguments(name: &str) -> NewArgs {
     NewArgs {
         name: name.to_owned(),
         owner: None,
+        operator: false,
         per_minute: Some(60),
         concurrent: None,
         usd_per_day: Some(5_000_000),

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use throughline_engine::EngineDirectory;
-use throughline_plugin::{Launch, MANIFEST_FILE, Manifest};
+use throughline_plugin::{Launch, Manifest};
 
 use crate::app::App;
 use crate::error::path_words;
 use crate::ui::text::on_one_line;
+
+const FILE_NAME: &str = Manifest::FILE_NAME;
 
 /// Where programs are looked for when nobody says so.
 const USUAL_PATH: &str = "/bin:/usr/bin";
@@ -35,7 +37,7 @@ pub(crate) fn missing_program(app: &App, launch: &Launch) -> Option<String> {
     }
     let searched = app.variable("PATH").unwrap_or(USUAL_PATH);
     let found = std::env::split_paths(searched).any(|folder| is_executable(&folder.join(program)));
-    (!found).then(|| format!("its program {shown} is neither in PATH nor next to its {MANIFEST_FILE}"))
+    (!found).then(|| format!("its program {shown} is neither in PATH nor next to its {FILE_NAME}"))
 }
 
 #[cfg(unix)]
@@ -51,10 +53,10 @@ fn is_executable(path: &Path) -> bool {
 
 /// Reads the manifest of an engine, or says what is wrong with it.
 pub(crate) fn read_manifest(directory: &EngineDirectory) -> Result<Manifest, String> {
-    let path = directory.path.join(MANIFEST_FILE);
+    let path = directory.path.join(FILE_NAME);
     let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("{MANIFEST_FILE} is missing"),
-        _ => format!("{MANIFEST_FILE} cannot be read: {error}"),
+        std::io::ErrorKind::NotFound => format!("{FILE_NAME} is missing"),
+        _ => format!("{FILE_NAME} cannot be read: {error}"),
     })?;
     Manifest::read(&directory.name, &bytes).map_err(|error| on_one_line(&error.to_string()))
 }

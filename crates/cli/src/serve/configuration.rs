@@ -8,7 +8,7 @@ use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
 use throughline_gateway::{Gateway, GatewayConfig, RecallConfig, RecallOffer, TenantPaths, Tls, Upstreams};
-use throughline_lcm::LCM_ENGINE;
+use throughline_lcm::LcmEngine;
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
 use throughline_transcript::WireFormat;
@@ -16,6 +16,7 @@ use throughline_transcript::WireFormat;
 use crate::app::App;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit};
+use crate::meaning::automatic_recall;
 use crate::model_catalogue::catalogue;
 use crate::model_client::{configured_slots, proxy};
 use crate::serve::log::ServeLog;
@@ -69,7 +70,7 @@ impl ConfigSource {
             client.slots().configure(&upstream.endpoint(wire), configured_slots(slots));
         }
         // Notes of the lossless engine are worth little to a model that cannot open them.
-        let recalls = settings.gateway.recall || settings.context.engine.trim() == LCM_ENGINE;
+        let recalls = settings.gateway.recall || settings.context.engine.trim() == LcmEngine::NAME;
         let parts = EngineParts {
             app,
             settings: &settings,
@@ -86,7 +87,8 @@ impl ConfigSource {
         let gateway = &settings.gateway;
         let tools = recall::tools(engines.clone(), Arc::clone(&self.store));
         let offer = if recalls { RecallOffer::Agents } else { RecallOffer::Nobody };
-        let recall = RecallConfig::new(tools, offer, gateway.recall_rounds, gateway.recall_tokens as u64);
+        let recall = RecallConfig::new(tools, offer, gateway.recall_rounds, gateway.recall_tokens as u64)
+            .with_reading(recall::READ_SET_ASIDE);
         let config = GatewayConfig {
             catalogue: Arc::new(catalogue),
             client,
@@ -97,6 +99,7 @@ impl ConfigSource {
                 record: if gateway.require_record { RecordPolicy::Require } else { RecordPolicy::GoOn },
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Gateway,
+                recall: automatic_recall(&settings),
             },
             tool_output: ToolOutputPolicy {
                 long_results: if gateway.tool_budget { LongResults::Store } else { LongResults::LeftAlone },

@@ -264,8 +264,9 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
             };
             // Why a model that should have written it did not is among these.
             let warnings: String = report.warnings.iter().map(|warning| format!("; {warning}")).collect();
+            let money = report.money_words().map(|money| format!("; {money}")).unwrap_or_default();
             format!(
-                "compacted {} -> {} messages, {} -> {} tokens; {by}; goes on as {new}{warnings}",
+                "compacted {} -> {} messages, {} -> {} tokens{money}; {by}; goes on as {new}{warnings}",
                 report.messages.before,
                 report.messages.after,
                 thousands(report.tokens.before),

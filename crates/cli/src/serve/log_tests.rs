@@ -38,10 +38,10 @@ fn served(status: u16, end: AnswerEnd) -> GatewayEvent {
 
 #[test]
 fn a_summary_that_a_model_could_not_write_is_told_with_the_reason() {
-    let event = compacted(Quality::Rules, &["folded by rules, because cheap-model refused the key (401)"]);
+    let event = compacted(Quality::Rules, &["compacted by rules, because cheap-model refused the key (401)"]);
     let words = line(&event).unwrap();
     assert!(
-        words.contains("summary by rules; goes on as two; folded by rules, because cheap-model"),
+        words.contains("summary by rules; goes on as two; compacted by rules, because cheap-model"),
         "{words}"
     );
     assert_eq!(level(&event), Level::Warning);

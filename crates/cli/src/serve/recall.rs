@@ -6,17 +6,16 @@ use std::sync::Arc;
 use serde_json::Value;
 use throughline_engine::{ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema};
 use throughline_gateway::{RecallFuture, RecallTools};
-use throughline_lcm::{QUESTION_TOOL, RECALL_TOOLS, recall_schemas};
+use throughline_lcm::{RecallToolset, RecordToolError, RecordTools};
 use throughline_store::{Owner, Store};
 
 use crate::engines::Engines;
-use crate::recall_tools::{self, NoRecallResult};
 
 /// How the model brings back what a summary replaced.
 pub(super) const HINT: &str = "Use the tool lcm_grep to find words of any earlier message of this conversation, and lcm_expand to \
 read that message by its number.";
 /// How it reads what was set aside.
-const READ_SET_ASIDE: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, \
+pub(super) const READ_SET_ASIDE: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, \
 or find words in it with lcm_grep {\"query\": \"...\"}.";
 /// What else there is beside the tools of the lossless engine.
 const ACROSS: [&str; 3] = ["recall_search", "recall_messages", "recall_artifact"];
@@ -24,22 +23,18 @@ const ACROSS: [&str; 3] = ["recall_search", "recall_messages", "recall_artifact"
 /// What is done about long results where a model can read what was set aside.
 pub(super) fn tool_output() -> ToolOutputPolicy {
     let usual = ToolOutputPolicy::default();
-    let own = RECALL_TOOLS.iter().chain(&ACROSS).map(|name| (*name).to_owned());
+    let own = RecallToolset::NAMES.iter().chain(&ACROSS).map(|name| (*name).to_owned());
     let exempt = usual.exempt.into_iter().chain(own).collect();
     ToolOutputPolicy { exempt, recall: Some(READ_SET_ASIDE.to_owned()), ..ToolOutputPolicy::default() }
 }
 
 /// The tools.
 pub(super) fn tools(engines: Engines, store: Arc<dyn Store>) -> Arc<dyn RecallTools> {
-    let across = recall_tools::tools().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_ref()));
-    let across = across.map(|tool| ToolSchema {
-        name: tool.name.into_owned(),
-        description: tool.description.into_owned(),
-        parameters: without_session(tool.parameters),
-    });
+    let across = RecordTools::schemas().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_str()));
+    let across = across.map(|tool| ToolSchema { parameters: without_session(tool.parameters), ..tool });
     let answers_questions = engines.answers_questions();
-    let within = recall_schemas().into_iter();
-    let within = within.filter(|schema| answers_questions || schema.name != QUESTION_TOOL);
+    let within = RecallToolset::schemas().into_iter();
+    let within = within.filter(|schema| answers_questions || schema.name != RecallToolset::QUESTION);
     let schemas = within.chain(across).collect();
     Arc::new(GatewayTools { engines, store, schemas })
 }
@@ -83,11 +78,11 @@ impl GatewayTools {
         {
             given.entry("session").or_insert_with(|| Value::from(call.session.to_string()));
         }
-        let work = move || recall_tools::call(store.as_ref(), &owner, &name, arguments);
+        let work = move || RecordTools::new(store.as_ref(), &owner).call(&name, arguments);
         match tokio::task::spawn_blocking(work).await {
             Ok(Ok(text)) => ToolAnswer { text, is_error: false },
-            Ok(Err(NoRecallResult::Words(words))) => ToolAnswer { text: words, is_error: true },
-            Ok(Err(NoRecallResult::UnknownTool)) | Err(_) => {
+            Ok(Err(RecordToolError::Refused(text))) => ToolAnswer { text, is_error: true },
+            Ok(Err(RecordToolError::UnknownTool)) | Err(_) => {
                 ToolAnswer { text: format!("there is no tool `{}`", call.name), is_error: true }
             }
         }

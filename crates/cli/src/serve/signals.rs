@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use throughline_gateway::Gateway;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Exit;
@@ -17,11 +18,25 @@ enum SignalAction {
 
 /// Follows signals. The first that asks to stop is heeded when everything that has begun is over; the second ends the
 /// process at once, as it does anywhere.
-pub(super) async fn follow(source: ConfigSource, gateway: Gateway, bound: String, stop: CancellationToken) {
+///
+/// The configuration is read again, too, when the page changed it.
+pub(super) async fn follow(
+    source: ConfigSource,
+    gateway: Gateway,
+    bound: String,
+    changed: Arc<Notify>,
+    stop: CancellationToken,
+) {
     let log = Arc::clone(&source.log);
     let mut signals = SignalStream::new();
-    while let SignalAction::Reload = signals.next().await {
-        source.reload(&gateway, &bound).await;
+    loop {
+        tokio::select! {
+            action = signals.next() => match action {
+                SignalAction::Reload => source.reload(&gateway, &bound).await,
+                SignalAction::Stop => break,
+            },
+            () = changed.notified() => source.reload(&gateway, &bound).await,
+        }
     }
     log.note("finishing open requests; press Ctrl-C again to stop at once");
     stop.cancel();
@@ -30,6 +45,25 @@ pub(super) async fn follow(source: ConfigSource, gateway: Gateway, bound: String
             std::process::exit(i32::from(Exit::Internal.code()));
         }
     }
+}
+
+/// Reads the configuration again when the page changed it.
+pub(super) async fn follow_changes(
+    source: ConfigSource,
+    gateway: Gateway,
+    bound: String,
+    changed: Arc<Notify>,
+) {
+    loop {
+        changed.notified().await;
+        source.reload(&gateway, &bound).await;
+    }
+}
+
+/// Stops at the first signal, a closed terminal among them.
+pub(super) async fn stop_on_any(stop: CancellationToken) {
+    SignalStream::new().next().await;
+    stop.cancel();
 }
 
 /// The signals a gateway reacts to. Without Unix signals only Ctrl-C is one.

@@ -16,7 +16,7 @@ const MIN_BAR_CELLS: usize = 4;
 /// Which side of its column a cell stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Words.
+    /// Text, aligned to the left.
     Left,
     /// Numbers.
     Right,

@@ -91,7 +91,7 @@ fn what_is_piped_in_goes_with_the_question_and_nobody_is_asked() {
     assert_eq!((ended.code, text(&ended.stdout).as_str()), (Some(0), "I may not.\n"), "{}", ended.stderr);
     assert!(served.upstream.calls()[0].text().contains("Review this:\\n\\nfn main() {}"));
     assert!(!world.path("made.txt").exists(), "without a person there is no approval");
-    assert!(served.upstream.calls()[1].text().contains("nobody is there to be asked"));
+    assert!(served.upstream.calls()[1].text().contains("there is no user to ask"));
     let ended = world.run_with(&["chat"], b"Is this all right?\n", &[]);
     assert_eq!((ended.code, text(&ended.stdout).as_str()), (Some(0), "Looks fine.\n"), "{}", ended.stderr);
 }
@@ -268,3 +268,25 @@ command:
   - -c
   - 'read -r line; printf "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocol\":9,\"name\":\"future\"}}\n"; cat'
 "#;
+
+#[test]
+fn diagnostics_show_the_call_and_its_decisions_when_they_are_requested() {
+    let served = served((0..3).map(|_| Reply::text("Four.")).collect::<Vec<_>>());
+    let world = world_of(&served);
+    let question = &["chat", "-q", "How much is two and two?"];
+    let quiet = world.run(question);
+    assert!(!quiet.stderr.contains("DEBUG"), "{}", quiet.stderr);
+    let filter = ("RUST_LOG", "throughline_engine=debug,throughline_provider=debug");
+    let ended = world.run_with(question, b"", &[filter]);
+    assert_eq!(text(&ended.stdout), "Four.\n", "diagnostics are on stderr");
+    for part in ["call{session=", "decided before the call", "the answer began", "close"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    let ended = world.run_with(question, b"", &[filter, ("RUST_LOG_FORMAT", "json")]);
+    let lines = ended.stderr.lines().filter(|line| line.starts_with('{'));
+    let events: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(events.iter().any(|event| event["span"]["name"] == "call"), "{}", ended.stderr);
+    let refused = world.run_with(question, b"", &[("RUST_LOG", "throughline=loudly")]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("RUST_LOG"), "{}", refused.stderr);
+}

@@ -148,6 +148,9 @@ fn without_durations(stdout: &str) -> String {
 const ENTRIES: &str = "\
 compression:
   models: {NAME: {threshold: 0.4, threshold_tokens: 5000}}
+economy:
+  clients: {NAME: {mode: off}}
+  tokens: {NAME: {mode: off}}
 model:
   models: {NAME: {context_length: 5000}}
 gateway:

@@ -22,6 +22,7 @@ mod chat_terminal;
 #[cfg(unix)]
 mod chat_trouble;
 mod chat_words;
+mod clients;
 mod compress;
 mod contract;
 #[cfg(unix)]
@@ -35,7 +36,7 @@ mod inspect;
 mod limits;
 #[cfg(unix)]
 #[expect(clippy::panic, reason = "a test that cannot go on should say where")]
-#[path = "../../../engine/tests/local_model/server.rs"]
+#[path = "../../../engine/tests/suite/local_model/server.rs"]
 mod local_model;
 mod mcp;
 mod models;
@@ -49,6 +50,8 @@ mod replay;
 mod run;
 mod samples;
 mod settings;
+mod setup;
+mod state;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]

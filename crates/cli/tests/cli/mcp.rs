@@ -111,7 +111,8 @@ fn an_agent_finds_and_reads_what_was_said_in_another() {
     assert!(text_of(&read).contains("The lighthouse keeper is called Ingeborg."), "{read:#}");
     // What is said meanwhile is found at once.
     assert!(
-        text_of(&server.call("recall_search", json!({ "query": "harbour" }))).starts_with("nothing fits")
+        text_of(&server.call("recall_search", json!({ "query": "harbour" })))
+            .starts_with("nothing was found")
     );
     assert_eq!(world.run(&["chat", "-q", "And the harbour?"]).code, Some(0));
     let found = server.call("recall_search", json!({ "query": "harbour" }));

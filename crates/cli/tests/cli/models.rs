@@ -51,7 +51,7 @@ fn the_endpoint_itself_says_how_large_a_window_is() {
         assert!(page["window"]["source"].as_str().unwrap().starts_with(source), "{page}");
         assert_eq!(page["threshold"]["effective_tokens"], 6_144);
         let offline = json(&world.run(&["models", "--json", "--offline"]).stdout);
-        assert_eq!(offline["window"]["source"], "default, nobody knows this model");
+        assert_eq!(offline["window"]["source"], "default, this model is unknown");
         let own = json(&world.run(&["models", "--json", "--set", "model.context_length=8192"]).stdout);
         assert_eq!(
             (own["window"]["tokens"].as_u64(), own["window"]["source"].as_str()),
@@ -182,7 +182,7 @@ fn a_window_configured_without_a_model_is_about_any() {
     assert_eq!(page["window"]["tokens"], 8_192);
     assert!(page["window"]["source"].as_str().unwrap().starts_with("configured in"), "{page}");
     let other = json(&world.run(&["models", "x", "--json", "--set", "model.default=y"]).stdout);
-    assert_eq!(other["window"]["source"], "default, nobody knows this model");
+    assert_eq!(other["window"]["source"], "default, this model is unknown");
 }
 
 #[test]

@@ -50,3 +50,12 @@ fn reference_of_settings_is_up_to_date() {
     );
     check_golden(&page("settings.md"), &text);
 }
+
+#[test]
+fn reference_of_clients_is_up_to_date() {
+    let text = format!(
+        "# Clients\n\nWhat is known of each, as `throughline run --list` prints it.\n\n```text\n{}\n```\n",
+        World::new().run(&["run", "--list"]).text().trim_end()
+    );
+    check_golden(&page("clients.md"), &text);
+}

@@ -40,7 +40,7 @@ fn client() {
 
 /// The words of an answer; `None` where nobody listens.
 async fn post(url: &str, body: &Value) -> Option<String> {
-    throughline_provider::install_crypto();
+    throughline_provider::Client::install_crypto();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let request = client.post(url).header("content-type", "application/json").body(body.to_string());
     let answer = request.send().await.ok()?;
@@ -219,7 +219,7 @@ fn a_gateway_that_cannot_start_is_said_and_the_client_starts_directly_if_allowed
 fn what_cannot_be_started_is_said() {
     let world = World::new();
     for (name, code, hint) in
-        [("claude", 6, "npm install"), ("no-such-program", 6, "claude, codex"), ("cline", 2, "--show cline")]
+        [("claude", 6, "npm install"), ("no-such-program", 6, "claude, codex"), ("sdk", 2, "--show python")]
     {
         let ended = world.run(&["run", name]);
         assert_eq!(ended.code, Some(code), "{}", ended.stderr);
@@ -227,6 +227,38 @@ fn what_cannot_be_started_is_said() {
         assert!(gateways(&world).is_empty());
     }
     assert_eq!(world.run(&["run"]).code, Some(2));
+}
+
+#[test]
+fn a_client_that_is_newer_than_those_that_were_tried_works_and_is_named_once() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (world, model) = (World::new(), model());
+    let claude = world.path("claude");
+    std::fs::write(&claude, "#!/bin/sh\n[ \"$1\" = --version ] && echo '99.0.1 (Claude Code)'\nexit 0\n")
+        .unwrap();
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", world.path("").display());
+    let run =
+        || world.run_with(&["run", "--upstream", &model.upstream.url(), "claude"], b"", &[("PATH", &path)]);
+    let first = run();
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    assert!(first.stderr.contains("Claude Code 99.0.1 is newer than 2."), "{}", first.stderr);
+    assert!(!run().stderr.contains("newer"));
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_named_and_the_client_starts_directly_if_allowed() {
+    let world = World::new();
+    let home = [("THROUGHLINE_HOME", "/dev/null/home")];
+    let ended = world.run_with(&["run", "/bin/sh", "-c", "echo started"], b"", &home);
+    assert_eq!((ended.code, ended.text().as_str()), (Some(5), ""), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("/dev/null/home") && ended.stderr.contains("--or-direct"),
+        "{}",
+        ended.stderr
+    );
+    let ended = world.run_with(&["run", "--or-direct", "/bin/sh", "-c", "echo started"], b"", &home);
+    assert_eq!((ended.code, ended.text().as_str()), (Some(0), "started\n"), "{}", ended.stderr);
 }
 
 #[test]
@@ -266,4 +298,38 @@ fn a_run_that_is_told_to_end_ends_its_client() {
     until("the client", || file.exists());
     kill_process(Pid::from_raw(run.id().cast_signed()).unwrap(), Signal::TERM).unwrap();
     assert_eq!(ended(run).0, Some(9));
+}
+
+/// A shell with job control inside of a run, and another run inside of that.
+#[test]
+fn the_stop_key_stops_a_run_and_the_shell_brings_it_back() {
+    let (world, model) = (World::new(), model());
+    let url = model.upstream.url();
+    let mut terminal =
+        Terminal::start(&world, &["run", "--quiet", "--upstream", &url, "--", "/bin/bash", "--norc", "-i"]);
+    let script = "echo be''gun; read line; echo \"got $line\"; exit 4";
+    terminal.press("PS1='ready> '\r");
+    terminal.see("ready>");
+    terminal.press(&format!(
+        "{} run --quiet --upstream {url} -- /bin/sh -c '{script}'\r",
+        env!("CARGO_BIN_EXE_throughline")
+    ));
+    terminal.see("begun");
+    terminal.press("\u{1a}");
+    terminal.see("Stopped");
+    // Both runs use one gateway.
+    assert_eq!(gateways(&world).len(), 1);
+    terminal.press("fg; echo code-$?\r");
+    // The shell names the command once the terminal is the command's: what is typed before would be read in the shell's mode.
+    terminal.until("the command in the foreground", |screen| {
+        screen.matches("run --quiet --upstream").count() == 4
+    });
+    terminal.press("two words\r");
+    terminal.see("got two words");
+    terminal.see("code-4");
+    terminal.resize(30, 70);
+    terminal.press("stty size\r");
+    terminal.see("30 70");
+    terminal.press("exit 6\r");
+    assert_eq!(terminal.end(), 6);
 }

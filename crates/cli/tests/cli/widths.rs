@@ -15,7 +15,7 @@ const WIDTHS: [u16; 8] = [10, 20, 40, 46, 60, 80, 100, 200];
 const USUAL_WIDTH: u16 = 80;
 
 /// How each command is called, in this order. Those that write come last, and what they change is a copy.
-const EXAMPLES: [(&str, &[&str]); 47] = [
+const EXAMPLES: [(&str, &[&str]); 48] = [
     ("", &["--version"]),
     ("run", &["run", "no-such-program"]),
     ("chat", &["chat", "-q", "And now?"]),
@@ -42,6 +42,7 @@ const EXAMPLES: [(&str, &[&str]); 47] = [
     ("models", &["models", "claude-sonnet-4-5", "--offline"]),
     ("models", &["models", "--list"]),
     ("serve", &["serve", "--show", "claude-code"]),
+    ("state", &["state", "last"]),
     ("status", &["status"]),
     ("token", &["token"]),
     ("token new", &["token", "new", "laptop"]),

@@ -653,12 +653,13 @@ pub(super) fn is_not_finished(text: &str) -> bool {
 }
 
 /// How an answer begins that says of itself that it is an error, on wires that have no other place for that.
-const ERROR_OPENING: &str = "Error: ";
+const ERROR_OPENINGS: [&str; 2] = ["Error: ", "<tool_use_error>"];
 /// A longer answer that begins so is something that was read.
 const LONGEST_PLAIN_ERROR: usize = 4_000;
 
 fn error_text(text: &str) -> Report {
-    let is_error = text.starts_with(ERROR_OPENING) && text.len() < LONGEST_PLAIN_ERROR;
+    let is_error =
+        ERROR_OPENINGS.iter().any(|opening| text.starts_with(opening)) && text.len() < LONGEST_PLAIN_ERROR;
     if is_error { Report::FAILED } else { Report::default() }
 }
 

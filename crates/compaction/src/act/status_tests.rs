@@ -189,6 +189,7 @@ fn marks_of_the_wire_are_evidence_and_their_absence_is_none() {
     assert_eq!(other("1 failed, 3 passed", None), Unknown, "a file that speaks of failures");
     assert_eq!(other("1 failed, 3 passed", Some(false)), Ok);
     assert_eq!(other("Error: no such file", None), Failed);
+    assert_eq!(other("<tool_use_error>File does not exist.</tool_use_error>", None), Failed);
 }
 
 #[test]

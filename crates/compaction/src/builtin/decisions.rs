@@ -55,9 +55,7 @@ pub(super) fn decisions(scope: &Scope<'_>, budget: u64, price: Price, said: &mut
     let mut lines: Vec<Line> = Vec::new();
     let state = scope.state;
     for choice in state.choices.iter().filter(|choice| scope.has(choice.message)) {
-        let text =
-            format!("{} -> chosen: {}", one_line(&choice.question, 220), one_line(&choice.choice, 200));
-        lines.push(Line { message: choice.message, text, value: 12.0 });
+        lines.push(Line { message: choice.message, text: choice.to_line(), value: 12.0 });
     }
     for request in state.requests.iter().filter(|request| scope.has(request.message)) {
         let asked = || {

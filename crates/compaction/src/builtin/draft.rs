@@ -1,6 +1,8 @@
 //! A document in the making: lines with their worth, each said once, chosen within a budget.
 
-use rustc_hash::FxHashSet;
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::act::slice_start;
 use crate::summarise::CountTokens;
@@ -46,7 +48,7 @@ impl Price {
 /// Sentences that stand in the notes already: nothing is said twice.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
-    known: FxHashSet<String>,
+    known: FxHashSet<u64>,
 }
 
 impl Said {
@@ -61,10 +63,20 @@ impl Said {
     }
 }
 
-/// What makes two sentences the same: their letters and digits, up to a length, so that a shortened one is known again.
-fn key(text: &str) -> String {
+/// Letters by which a sentence is known again.
+const KEY_LETTERS: usize = 60;
+
+/// What makes two sentences the same: their letters and digits, up to a length, so that a shortened one is known again; as
+/// a hash.
+fn key(text: &str) -> u64 {
     let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
-    letters.take(60).collect()
+    let mut key = [0; KEY_LETTERS];
+    let mut count = 0;
+    for (place, letter) in key.iter_mut().zip(letters) {
+        *place = u32::from(letter);
+        count += 1;
+    }
+    FxBuildHasher.hash_one(key.get(..count).unwrap_or(&key))
 }
 
 /// A line with its worth.

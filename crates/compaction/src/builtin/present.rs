@@ -3,15 +3,19 @@
 use crate::act::one_line;
 use crate::ledger::Ledger;
 use crate::state::{
-    Request, Run, RunOutcome, State, TodoItem, TodoSource, TodoStatus, Via, announces, check_of, is_question,
-    plain_sentences, units, weigh,
+    Fate, Request, Run, RunOutcome, State, TodoItem, TodoSource, TodoStatus, Via, announces, check_of,
+    is_question, plain_sentences, units, weigh,
 };
+
+use crate::stems::stems;
 
 use super::draft::{Line, Price, Said, choose, choose_for, quoted, short_path};
 use super::story::Scope;
 
 /// A command is cut here where its outcome is told.
 const RUN_CHARS: usize = 72;
+/// Files of the last search that are told.
+const MAX_FOUND: usize = 8;
 /// Commands of checks that are told.
 const MAX_CHECKS: usize = 4;
 
@@ -92,8 +96,12 @@ pub(super) fn in_progress(
         });
     }
     let known = |name: &str| files.iter().any(|file| file.starts_with(short_path(name)));
-    let found: Vec<&str> =
-        state.found.iter().map(|file| short_path(file)).filter(|file| !known(file)).take(6).collect();
+    let mut found: Vec<&str> = Vec::new();
+    for file in state.found.iter().map(|file| short_path(file)).filter(|file| !known(file)) {
+        if !found.contains(&file) && found.len() < MAX_FOUND {
+            found.push(file);
+        }
+    }
     if !found.is_empty() {
         lines.push(Line {
             message: scope.to,
@@ -222,7 +230,9 @@ fn item_text(item: &TodoItem) -> String {
 
 /// Remaining Work: open items.
 pub(super) fn remaining(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
-    let items = todo_items(scope.state, TodoStatus::Open);
+    let mut items = todo_items(scope.state, TodoStatus::Open);
+    let all = items.clone();
+    items.retain(|item| !all.iter().any(|other| says_all_of(other, item)));
     let count = items.len();
     let lines = items.into_iter().enumerate().map(|(at, item)| {
         let value = 5.0 - at as f32 / count.max(1) as f32;
@@ -242,6 +252,13 @@ pub(super) fn remaining(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Lin
     choose(lines.collect(), budget, price).0
 }
 
+/// Whether an item of a plan only names the files that another one tells what to do with.
+fn says_all_of(other: &TodoItem, item: &TodoItem) -> bool {
+    let names_files = !item.marks.is_empty() && item.marks.iter().all(|mark| other.marks.contains(mark));
+    let (own, more) = (stems(&item.text), stems(&other.text));
+    names_files && own.len() < more.len() && own.iter().filter(|stem| !more.contains(stem)).count() <= 1
+}
+
 /// Pending User Asks: open requests other than the active one.
 pub(super) fn pending(state: &State, active: Option<&Request>, max_chars: usize) -> Vec<Line> {
     let newest_aside = state.requests.iter().rposition(|request| !request.begins_turn());
@@ -250,8 +267,10 @@ pub(super) fn pending(state: &State, active: Option<&Request>, max_chars: usize)
         if active.is_some_and(|active| active.message == request.message) {
             continue;
         }
-        // Of what was said on the way only the newest waits; what came before has been taken up.
-        let waits = request.begins_turn() || Some(at) == newest_aside && !is_taken_up(state, request);
+        // Of what was said on the way and belongs to the turn only the newest waits; what came before has been taken up.
+        let waits = request.begins_turn()
+            || request.fate == Fate::Open
+            || Some(at) == newest_aside && !is_taken_up(state, request);
         if waits {
             out.push(Line { message: request.message, text: quoted(&request.words, max_chars), value: 1.0 });
         }

@@ -1,7 +1,9 @@
 //! Completed Actions: what happened, request by request, oldest first. When there is more than fits, every turn is thinned
 //! to its conclusions; none is cut off.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::act::one_line;
 use crate::state::{
@@ -130,7 +132,10 @@ pub(super) fn turns(
     for delegated in scope.state.delegated.iter().filter(|delegated| scope.has(delegated.message)) {
         for (at, text) in delegated.report.lines().enumerate().filter(|(_, text)| said.add(text)) {
             let task = if at == 0 {
-                format!("Sub-agent ({}): ", one_line(&delegated.task, 60))
+                match delegated.task.trim() {
+                    "" => "Sub-agent: ".to_owned(),
+                    task => format!("Sub-agent ({}): ", one_line(task, 60)),
+                }
             } else {
                 "  ".to_owned()
             };
@@ -146,8 +151,52 @@ pub(super) fn turns(
     for turn in &mut turns {
         turn.lines.sort_by_key(|line| line.message);
     }
+    drop_told_again(&mut turns);
     turns.retain(|turn| !turn.lines.is_empty() || (!turn.words.is_empty() && turn.elsewhere != Some(ACTIVE)));
     turns
+}
+
+/// Words of a line in a row by which it is known again.
+const SHINGLE: usize = 3;
+/// A line is told elsewhere where so many of a hundred of its words in a row are, and all of its words.
+const TOLD_PERCENT: usize = 75;
+
+/// Drops lines that later lines say again, as reports at the end of each turn do. The newest stays.
+fn drop_told_again(turns: &mut [Turn]) {
+    let (mut told, mut told_words): (FxHashSet<u64>, FxHashSet<u64>) = Default::default();
+    let (mut word, mut words, mut runs, mut keeps) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+    for turn in turns.iter_mut().rev() {
+        keeps.clear();
+        for line in turn.lines.iter().rev() {
+            words_of(&line.text, &mut word, &mut words);
+            runs.clear();
+            runs.extend(words.windows(SHINGLE).map(|run| FxBuildHasher.hash_one(run)));
+            let known = runs.iter().filter(|run| told.contains(run)).count();
+            let is_again = runs.len() >= 2
+                && known * 100 >= runs.len() * TOLD_PERCENT
+                && words.iter().all(|word| told_words.contains(word));
+            keeps.push(line.value >= PERSON || !is_again);
+            told.extend(&runs);
+            told_words.extend(&words);
+        }
+        let mut keeps = keeps.iter().copied().rev();
+        turn.lines.retain(|_| keeps.next().unwrap_or(true));
+    }
+}
+
+/// Reads the words of a text in small letters, names and numbers whole, each as a hash. `lower` is a buffer.
+fn words_of(text: &str, lower: &mut String, words: &mut Vec<u64>) {
+    words.clear();
+    for word in text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()) {
+        if !word.is_ascii() {
+            words.push(FxBuildHasher.hash_one(word.to_lowercase()));
+            continue;
+        }
+        lower.clear();
+        lower.push_str(word);
+        lower.make_ascii_lowercase();
+        words.push(FxBuildHasher.hash_one(lower.as_str()));
+    }
 }
 
 /// What the agent said, line by line, without what only announces the next step.

@@ -1,5 +1,7 @@
 //! Whether a text is about a topic: by words, stems, and parts of identifiers and paths.
 
+use crate::stems::normalised;
+
 /// Words that say nothing about a topic.
 const FILL: &[&str] = &[
     "the", "and", "for", "with", "about", "all", "of", "on", "in", "to", "a", "an", "our", "my", "its", "it",
@@ -92,67 +94,6 @@ impl Topic {
             }
         }
         has > 0.0 && has >= all * LEAST_WEIGHT
-    }
-}
-
-/// The stems of a text's words and of the parts of its identifiers and paths, each between two spaces:
-/// `src/netIo/retry_budgets.rs` becomes ` src net io retry budget rs `.
-fn normalised(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    out.push(' ');
-    let mut part_start = out.len();
-    let mut previous: Option<char> = None;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        // `readFile`, `OAuth`, `case17`.
-        let hump = previous.is_some_and(|p| {
-            (p.is_lowercase() && c.is_uppercase())
-                || (p.is_uppercase()
-                    && c.is_uppercase()
-                    && chars.peek().is_some_and(|next| next.is_lowercase()))
-                || (p.is_ascii_digit() != c.is_ascii_digit())
-        });
-        if !c.is_alphanumeric() || (hump && previous.is_some_and(char::is_alphanumeric)) {
-            close_part(&mut out, &mut part_start);
-        }
-        if c.is_alphanumeric() {
-            out.extend(c.to_lowercase());
-        }
-        previous = Some(c);
-    }
-    close_part(&mut out, &mut part_start);
-    out
-}
-
-fn close_part(out: &mut String, start: &mut usize) {
-    if out.len() > *start {
-        let kept = out.get(*start..).map_or(0, |part| stem(part).len());
-        out.truncate(*start + kept);
-        out.push(' ');
-        *start = out.len();
-    }
-}
-
-/// A word without its English ending. It only has to be the same for the forms of one word.
-fn stem(word: &str) -> &str {
-    if !word.is_ascii() || word.len() < 4 || word.bytes().any(|b| b.is_ascii_digit()) {
-        return word;
-    }
-    const ENDINGS: &[&str] = &["ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "s", "e", "y"];
-    let ending = ENDINGS.iter().find(|ending| {
-        word.ends_with(**ending)
-            && word.len() >= ending.len() + 3
-            && !(**ending == "s" && word.ends_with("ss"))
-    });
-    let Some(ending) = ending else { return word };
-    let bare = word.get(..word.len() - ending.len()).unwrap_or(word);
-    // `cropping` and `crop`.
-    let mut ends = bare.bytes().rev();
-    match (ends.next(), ends.next()) {
-        (Some(a), Some(b)) if a == b && bare.len() > 3 && !matches!(a, b'l' | b's' | b'e' | b'o') => {
-            bare.get(..bare.len() - 1).unwrap_or(bare)
-        }
-        _ => bare,
     }
 }
 

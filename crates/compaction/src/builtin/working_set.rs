@@ -6,8 +6,10 @@
 
 use std::borrow::Cow;
 use std::collections::BinaryHeap;
+use std::hash::BuildHasher;
+use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use throughline_transcript::{Part, RawJson};
 
 use crate::act::{Act, ToolFamily, is_member_name, one_line};
@@ -31,11 +33,13 @@ const MAX_LINE_BYTES: usize = 200;
 /// A line says how its names belong together; a bare name does not. A name has to be so much cheaper to be told alone.
 const LINE_WORTH: f32 = 1.5;
 /// Share of the room that names alone may take. Notes may have a tenth of bare names in all; the check adds some of its own.
-const NAMES_PERCENT: u64 = 75;
+const NAMES_PERCENT: u64 = 66;
 /// Calls whose texts are searched for lines, those of the best strings first. The room is full long before the last.
 const MAX_SOURCES: usize = 64;
 /// Bytes of those texts in all, so that one compaction has a bounded cost.
 const MAX_SOURCE_BYTES: usize = 256 * 1024;
+/// A string that was written oftener than this is not told by what one edit took out.
+const OLD_TEXTS: u32 = 3;
 /// Less room is not worth a line.
 const LEAST_ROOM: u64 = 24;
 /// A name costs about so many bytes beside its own.
@@ -62,8 +66,28 @@ struct SourceLine {
     place: usize,
     /// The message and the line within it.
     at: (u32, usize),
-    text: String,
+    /// Its text within those of all lines.
+    text: Range<usize>,
+    /// The strings in it, within those of all lines.
+    carries: Range<usize>,
+}
+
+/// Lines that may be told. Their texts lie in one string and what they carry in one list: there are thousands of them.
+#[derive(Default)]
+struct SourceLines {
+    lines: Vec<SourceLine>,
+    texts: String,
     carries: Vec<usize>,
+}
+
+impl SourceLines {
+    fn text(&self, line: &SourceLine) -> &str {
+        self.texts.get(line.text.clone()).unwrap_or_default()
+    }
+
+    fn carried_by(&self, line: &SourceLine) -> &[usize] {
+        self.carries.get(line.carries.clone()).unwrap_or_default()
+    }
 }
 
 /// Something that can be told, with what it was worth when it was looked at last.
@@ -113,26 +137,27 @@ pub(super) fn add(
     let mut told = told_by(&markdown);
     told.extend(told_by(request.shown_text));
     // No string costs less than two tokens.
+    let gone = taken_out(request);
+    told.extend(&gone);
     let ranked = rank(request, &told, usize::try_from(room / 2).unwrap_or(usize::MAX));
     if ranked.is_empty() {
         return;
     }
     let mut places: Vec<Place<'_>> = Vec::new();
-    let mut lines = source_lines(request, &ranked, &mut places);
+    let lines = source_lines(request, &ranked, &mut places);
     let opened: FxHashSet<&str> =
         document.entries(Section::RelevantFiles).iter().filter_map(|entry| path_of(&entry.text)).collect();
     for place in &mut places {
         place.is_open = place.is_file && opened.contains(place.label);
     }
     let price = Price::of(
-        lines.iter().map(|line| line.text.as_str()).chain(ranked.iter().map(|name| name.text)),
+        lines.lines.iter().map(|line| lines.text(line)).chain(ranked.iter().map(|name| name.text)),
         request.count_tokens,
     );
     let focus = topic.is_set().then(|| (topic, room * (100 - focus_percent) / 100));
     let chosen = choose(&ranked, &lines, &mut places, price, room, focus);
-    let mut taken: Vec<SourceLine> = Vec::new();
-    let mut names: FxHashMap<Option<usize>, Vec<&str>> = FxHashMap::default();
     let mut picked: Vec<usize> = Vec::new();
+    let mut names: FxHashMap<Option<usize>, Vec<&str>> = FxHashMap::default();
     for what in chosen {
         match what {
             What::Line(at) => picked.push(at),
@@ -147,14 +172,11 @@ pub(super) fn add(
         }
     }
     picked.sort_unstable();
-    for at in picked.into_iter().rev() {
-        if at < lines.len() {
-            taken.push(lines.swap_remove(at));
-        }
-    }
+    let mut taken: Vec<&SourceLine> = picked.into_iter().rev().filter_map(|at| lines.lines.get(at)).collect();
     // A line with a secret is not told at all. Only what was chosen is searched for any: the search costs more than the rest.
-    taken.retain(|line| matches!(request.ledger.mask(&line.text), Cow::Borrowed(_)));
+    taken.retain(|line| matches!(request.ledger.mask(lines.text(line)), Cow::Borrowed(_)));
     taken.sort_by_key(|line| (line.place, line.at));
+    let taken: Vec<(usize, &str)> = taken.into_iter().map(|line| (line.place, lines.text(line))).collect();
     tell(document, &places, &taken, &names);
 }
 
@@ -162,14 +184,14 @@ pub(super) fn add(
 fn tell(
     document: &mut SummaryDocument,
     places: &[Place<'_>],
-    lines: &[SourceLine],
+    lines: &[(usize, &str)],
     names: &FxHashMap<Option<usize>, Vec<&str>>,
 ) {
     for (at, place) in places.iter().enumerate() {
         let mut text = String::new();
-        for line in lines.iter().filter(|line| line.place == at) {
+        for (_, line) in lines.iter().filter(|(place, _)| *place == at) {
             text.push_str("\n  ");
-            text.push_str(&line.text);
+            text.push_str(line);
         }
         if let Some(names) = names.get(&Some(at)) {
             text.push_str("\n  also in it: ");
@@ -196,26 +218,28 @@ fn tell(
 /// Takes what carries most per token until the room is used.
 fn choose(
     ranked: &[Ranked<'_>],
-    lines: &[SourceLine],
+    all_lines: &SourceLines,
     places: &mut [Place<'_>],
     price: Price,
     room: u64,
     mut focus: Option<(&Topic, u64)>,
 ) -> Vec<What> {
+    let lines = &all_lines.lines;
     let mut is_told = vec![false; ranked.len()];
     let (mut left, mut names_left) = (room, room * NAMES_PERCENT / 100);
     let cost_of = |what: What, places: &[Place<'_>]| match what {
         What::Name(at) => ranked.get(at).map_or(u64::MAX, |name| price.tokens(name.text)),
         What::Line(at) => lines.get(at).map_or(u64::MAX, |line| {
             let place = places.get(line.place).filter(|place| !place.is_open);
-            price.tokens(&line.text) + place.map_or(0, |place| price.tokens(place.label) + ENTRY_TOKENS)
+            price.tokens(all_lines.text(line))
+                + place.map_or(0, |place| price.tokens(place.label) + ENTRY_TOKENS)
         }),
     };
     let worth = |what: What, is_told: &[bool]| match what {
         What::Name(at) if is_told.get(at) == Some(&false) => ranked.get(at).map_or(0.0, |name| name.score),
         What::Name(_) => 0.0,
         What::Line(at) => lines.get(at).map_or(0.0, |line| {
-            let new = line.carries.iter().filter(|name| is_told.get(**name) == Some(&false));
+            let new = all_lines.carried_by(line).iter().filter(|name| is_told.get(**name) == Some(&false));
             LINE_WORTH * new.filter_map(|name| ranked.get(*name)).map(|name| name.score).sum::<f32>()
         }),
     };
@@ -243,7 +267,7 @@ fn choose(
         }
         if let Some((topic, other_left)) = &mut focus {
             let text = match offer.what {
-                What::Line(at) => lines.get(at).map(|line| line.text.as_str()),
+                What::Line(at) => lines.get(at).map(|line| all_lines.text(line)),
                 What::Name(at) => ranked.get(at).map(|name| name.text),
             };
             if !text.is_some_and(|text| topic.matches(text)) {
@@ -261,17 +285,15 @@ fn choose(
             }
             What::Line(at) => {
                 let Some(line) = lines.get(at) else { continue };
-                for name in &line.carries {
+                for name in all_lines.carried_by(line) {
                     is_told.iter_mut().skip(*name).take(1).for_each(|told| *told = true);
                 }
                 if let Some(place) = places.get_mut(line.place).filter(|place| !place.is_open) {
                     place.is_open = true;
                     // Lines beside it have become cheaper.
                     let beside = lines.iter().enumerate().filter(|(_, other)| other.place == line.place);
-                    let beside: Vec<What> = beside.map(|(at, _)| What::Line(at)).collect();
-                    offers.extend(
-                        beside.into_iter().map(|what| Offer { rate: rate(what, &is_told, places), what }),
-                    );
+                    let beside = beside.map(|(at, _)| What::Line(at));
+                    offers.extend(beside.map(|what| Offer { rate: rate(what, &is_told, places), what }));
                 }
             }
         }
@@ -288,7 +310,7 @@ fn source_lines<'a>(
     request: &SummaryRequest<'a>,
     ranked: &[Ranked<'a>],
     places: &mut Vec<Place<'a>>,
-) -> Vec<SourceLine> {
+) -> SourceLines {
     let index: FxHashMap<&str, usize> = ranked.iter().enumerate().map(|(at, name)| (name.text, at)).collect();
     let mut homes: Vec<u32> = Vec::new();
     let mut known = FxHashSet::default();
@@ -297,16 +319,19 @@ fn source_lines<'a>(
             homes.push(home);
         }
     }
-    let mut lines: Vec<SourceLine> = Vec::new();
-    let mut seen: FxHashSet<String> = FxHashSet::default();
+    let mut lines = SourceLines::default();
+    let mut seen: FxHashSet<u64> = FxHashSet::default();
+    let (mut source, mut text) = (String::new(), String::new());
+    let mut spans: Vec<(usize, usize)> = Vec::new();
     let mut bytes = 0;
     for home in homes {
         let (Some(act), Some((label, is_file))) = (request.ledger.act(home), label_of(request.ledger, home))
         else {
             continue;
         };
-        let text = shown_by(request, act);
-        bytes += text.len();
+        source.clear();
+        push_shown_by(request, act, &mut source);
+        bytes += source.len();
         if bytes > MAX_SOURCE_BYTES {
             break;
         }
@@ -315,53 +340,139 @@ fn source_lines<'a>(
             places.push(Place { label, is_file, is_open: false });
             places.len() - 1
         });
-        for (at, line) in text.lines().enumerate() {
+        // The lines without their margins, so that all of them are scanned at once.
+        text.clear();
+        spans.clear();
+        for (at, line) in source.lines().enumerate() {
             let line = line.get(margin_len(line.as_bytes())..).unwrap_or(line).trim();
             if line.len() > MAX_LINE_BYTES || line.len() < 4 || line.starts_with("```") {
                 continue;
             }
-            let mut carries: Vec<usize> = Vec::new();
-            let mut has_secret = false;
-            scan_anchors(line, |anchor, _| {
-                has_secret |= request.ledger.is_secret(anchor);
-                if let Some(name) = index.get(anchor).filter(|name| !carries.contains(name)) {
-                    carries.push(*name);
-                }
-            });
-            if carries.is_empty() || has_secret || !seen.insert(line.to_owned()) {
-                continue;
-            }
-            lines.push(SourceLine { place, at: (act.message, at), text: line.to_owned(), carries });
+            text.push_str(line);
+            text.push('\n');
+            spans.push((at, text.len()));
         }
+        let carried_from = lines.carries.len();
+        let mut reader = LineReader { text: &text, spans: &spans, at: 0, has_secret: false, carried_from };
+        let mut finish = |reader: &LineReader<'_>, lines: &mut SourceLines| {
+            let carries = reader.carried_from..lines.carries.len();
+            let Some((at, line)) = reader.line().filter(|_| !carries.is_empty()) else { return };
+            if reader.has_secret || !seen.insert(FxBuildHasher.hash_one(line)) {
+                lines.carries.truncate(carries.start);
+                return;
+            }
+            let start = lines.texts.len();
+            lines.texts.push_str(line);
+            let text = start..lines.texts.len();
+            lines.lines.push(SourceLine { place, at: (act.message, at), text, carries });
+        };
+        scan_anchors(&text, |anchor, _| {
+            let place = anchor.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+            if reader.is_beyond(place) {
+                finish(&reader, &mut lines);
+                reader.go_to(place, lines.carries.len());
+            }
+            reader.has_secret |= request.ledger.is_secret(anchor);
+            if let Some(name) = index.get(anchor) {
+                let known = lines.carries.get(reader.carried_from..).unwrap_or_default();
+                if !known.contains(name) {
+                    lines.carries.push(*name);
+                }
+            }
+        });
+        finish(&reader, &mut lines);
     }
     lines
 }
 
+/// Where a scan of a text stands among its lines.
+struct LineReader<'a> {
+    text: &'a str,
+    /// The number of each line in its source, and where it ends.
+    spans: &'a [(usize, usize)],
+    at: usize,
+    has_secret: bool,
+    /// Where the strings of this line begin.
+    carried_from: usize,
+}
+
+impl<'a> LineReader<'a> {
+    fn is_beyond(&self, place: usize) -> bool {
+        self.spans.get(self.at).is_some_and(|(_, end)| place >= *end)
+    }
+
+    fn go_to(&mut self, place: usize, carried: usize) {
+        while self.is_beyond(place) {
+            self.at += 1;
+        }
+        (self.has_secret, self.carried_from) = (false, carried);
+    }
+
+    /// The number of the line in its source, and the line.
+    fn line(&self) -> Option<(usize, &'a str)> {
+        let (number, end) = *self.spans.get(self.at)?;
+        let before = self.at.checked_sub(1).and_then(|before| self.spans.get(before));
+        let start = before.map_or(0, |(_, end)| *end);
+        Some((number, self.text.get(start..end.saturating_sub(1))?))
+    }
+}
+
 /// The text a call put into a file, or the text it was answered with.
-fn shown_by(request: &SummaryRequest<'_>, act: &Act) -> String {
-    let mut out = String::new();
+fn push_shown_by(request: &SummaryRequest<'_>, act: &Act, out: &mut String) {
     if matches!(act.family, ToolFamily::Edit | ToolFamily::Write) {
-        let Some(message) = request.messages.get(act.message as usize) else { return out };
+        let Some(message) = request.messages.get(act.message as usize) else { return };
         for part in message.parts() {
             let Part::ToolCall { name, arguments, .. } = part else { continue };
             let arguments = message.arguments_text(*arguments);
             let same = message.str(*name) == act.tool.as_str()
                 && Act::read(&act.tool, &arguments, act.message).target == act.target;
             if same {
-                push_new_text(RawJson(arguments.trim()), &mut out);
+                push_new_text(RawJson(arguments.trim()), out);
             }
         }
-        return out;
+        return;
     }
-    let Some(answer) = act.outcome.as_ref().map(|outcome| outcome.message as usize) else { return out };
-    let Some(message) = request.messages.get(answer) else { return out };
+    let Some(answer) = act.outcome.as_ref().map(|outcome| outcome.message as usize) else { return };
+    let Some(message) = request.messages.get(answer) else { return };
     for (position, part) in message.parts().iter().enumerate() {
         let Part::ToolResult { content, .. } = part else { continue };
         if request.ledger.answered_by(answer, position).is_some_and(|of| std::ptr::eq(of, act)) {
             out.push_str(&crate::act::readable(message.result_text(content)));
         }
     }
-    out
+}
+
+/// Strings that edits took out and nothing put back: nobody needs them again.
+fn taken_out<'a>(request: &SummaryRequest<'a>) -> FxHashSet<&'a str> {
+    let ledger = request.ledger;
+    // What was said, run or shown after it was taken out is still there.
+    let is_rare = |info: &AnchorInfo| info.written <= OLD_TEXTS;
+    let mut gone: FxHashSet<&'a str> = FxHashSet::default();
+    let mut new = String::new();
+    for act in request.ledger.acts_between(request.span.start, request.span.end) {
+        if !matches!(act.family, ToolFamily::Edit | ToolFamily::Write) || act.came_to_nothing() {
+            continue;
+        }
+        let Some(message) = request.messages.get(act.message as usize) else { continue };
+        for part in message.parts() {
+            let Part::ToolCall { arguments, .. } = part else { continue };
+            let arguments = message.arguments_text(*arguments);
+            let root = RawJson(arguments.trim());
+            let text = |keys: &[&str]| keys.iter().find_map(|key| root.get(key).and_then(RawJson::as_text));
+            let old = text(&["old_string", "old_str", "old_text", "search"]).unwrap_or_default();
+            scan_anchors(&old, |anchor, _| {
+                gone.extend(
+                    ledger.known_anchor(anchor).filter(|(_, info)| is_rare(info)).map(|(own, _)| own),
+                );
+            });
+            new.clear();
+            push_new_text(root, &mut new);
+            scan_anchors(&new, |anchor, _| {
+                gone.remove(anchor);
+            });
+        }
+    }
+    gone
 }
 
 /// The strings of arguments, without what an edit takes out.
@@ -373,9 +484,10 @@ fn push_new_text(arguments: RawJson<'_>, out: &mut String) {
         if name == "edits" {
             value.elements().for_each(|edit| push_new_text(edit, out));
         } else if let Some(text) = value.as_text() {
-            let added = |line: &str| line.strip_prefix('+').map(str::to_owned);
             if text.contains("*** Begin Patch") {
-                out.extend(text.lines().filter_map(added).flat_map(|line| [line, "\n".to_owned()]));
+                out.extend(
+                    text.lines().filter_map(|line| line.strip_prefix('+')).flat_map(|line| [line, "\n"]),
+                );
             } else {
                 out.push_str(&text);
                 out.push('\n');

@@ -9,6 +9,7 @@ use super::carry;
 use super::decisions::{constraints, decisions};
 use super::draft::{Line, Price, Said, quoted};
 use super::files::files;
+use super::names;
 use super::present::{active, blocked, in_progress, on_the_way, pending, proposal_before, remaining, runs};
 use super::story::{Scope, print, turns};
 use super::topic::Topic;
@@ -16,7 +17,7 @@ use super::working_set;
 
 /// So much of the room is filled, beside what headings and one line in every section take from any notes: what is kept is
 /// paid for with every later call.
-const FILL_PERCENT: u64 = 63;
+const FILL_PERCENT: u64 = 58;
 const FIXED_TOKENS: u64 = 300;
 /// Shares of the notes, in percent. What a section does not need, the story gets.
 const TASK_PERCENT: u64 = 8;
@@ -31,8 +32,8 @@ const FILES_PERCENT: u64 = 11;
 const CARRIED_PERCENT: u64 = 6;
 /// Lines of the working set have this share where there is more to tell than fits. Where there is less, they are at most
 /// this much beside the rest, so that short notes stay short.
-const LINES_PERCENT: u64 = 12;
-const MOST_LINES_PERCENT: u64 = 22;
+const LINES_PERCENT: u64 = 18;
+const MOST_LINES_PERCENT: u64 = 34;
 
 /// The person's rules, open items and what stands in the way have at least so many tokens: about five lines each.
 const LEAST_TOKENS: u64 = 140;
@@ -69,8 +70,10 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     }
     for _ in 0..6 {
         let mut document = draft(request, budget, &topic, focus_percent);
-        let total = (request.count_tokens)(&document.to_markdown());
+        let mut total = (request.count_tokens)(&document.to_markdown());
         if total <= request.budget_tokens || budget == 0 {
+            let left = request.budget_tokens.saturating_sub(total);
+            total += names::add(&mut document, request.ledger.state(), left, request.count_tokens);
             let room = wanted.saturating_sub(total).min(total * MOST_LINES_PERCENT / 100);
             working_set::add(&mut document, request, &topic, focus_percent, room);
             return document;
@@ -79,7 +82,7 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
         budget = budget.saturating_sub(over + over / 4 + 8);
     }
     let mut document = draft(request, budget, &topic, focus_percent);
-    crate::merge::trim_to_budget(&mut document, request.budget_tokens, request.count_tokens);
+    document.trim_to_budget(request.budget_tokens, request.count_tokens);
     document
 }
 
@@ -127,7 +130,9 @@ fn draft_scaled(
         .chain(state.runs.iter().map(|run| run.command.as_str()));
     let price =
         Price::of(samples.chain(state.requests.iter().map(|r| r.words.as_str())), request.count_tokens);
-    let share = |percent: u64| budget * percent * scale / 10_000;
+    // What is open, decided and demanded does not give way to the working set; the story does.
+    let whole = budget * 100 / (100 - LINES_PERCENT);
+    let share = |percent: u64| whole * percent * scale / 10_000;
     let mut said = Said::default();
     let mut document = SummaryDocument::default();
     let earlier = request.earlier;
@@ -199,7 +204,7 @@ fn draft_scaled(
         blocked(&scope, request.ledger, at_least(BLOCKED_PERCENT), price),
     );
 
-    let old = within(carried(Section::KeyDecisions), share(DECISIONS_PERCENT) / 2, price);
+    let old = of_person_first(carried(Section::KeyDecisions), share(DECISIONS_PERCENT) / 2, price);
     let spent: u64 = old.iter().map(|text| price.tokens(text)).sum();
     add_all(&mut document, Section::KeyDecisions, old);
     let room = share(DECISIONS_PERCENT).saturating_sub(spent);
@@ -344,6 +349,29 @@ fn add_all(document: &mut SummaryDocument, section: Section, texts: Vec<String>)
     for text in texts {
         document.add(section, text);
     }
+}
+
+/// The decisions that fit, in their order: first those in which the person speaks, the newest of each first.
+fn of_person_first(texts: Vec<String>, budget: u64, price: Price) -> Vec<String> {
+    let speaks = |text: &String| text.contains('"') || text.contains("-> chosen: ");
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    order.sort_by_key(|at| (!speaks(&texts[*at]), std::cmp::Reverse(*at)));
+    let mut used = 0;
+    let mut kept: Vec<usize> = Vec::new();
+    for at in order {
+        let cost = price.tokens(&texts[at]);
+        if used + cost <= budget {
+            used += cost;
+            kept.push(at);
+        }
+    }
+    kept.sort_unstable();
+    texts
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| kept.binary_search(at).is_ok())
+        .map(|(_, text)| text)
+        .collect()
 }
 
 /// The newest of these texts that fit, in their order.

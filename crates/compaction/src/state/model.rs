@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::act::one_line;
+use crate::stems::Stem;
+
 use super::lists::{TodoItem, TodoStatus};
 use super::runs::Run;
 
@@ -30,6 +33,19 @@ impl Fate {
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::InProgress)
+    }
+
+    /// Its name, as people read it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::InProgress => "in progress",
+            Self::Done => "done",
+            Self::Answered => "answered",
+            Self::Interrupted => "interrupted",
+            Self::Superseded => "superseded",
+            Self::Withdrawn => "withdrawn",
+        }
     }
 }
 
@@ -60,9 +76,20 @@ pub struct Request {
     pub fate: Fate,
     /// The message that decided its fate.
     pub decided_by: Option<u32>,
+    /// Whether the person put it off until the work at hand is done.
+    #[serde(default)]
+    pub put_off: bool,
+    /// Of what was said on the way: stems of its words that nothing before it had.
+    #[serde(default)]
+    pub(super) subject: Vec<Stem>,
 }
 
 impl Request {
+    /// A request with nothing known of it but its words.
+    pub(super) fn new(message: u32, words: String, via: Via, fate: Fate) -> Self {
+        Self { message, words, via, fate, decided_by: None, put_off: false, subject: Vec::new() }
+    }
+
     /// Whether it begins a turn.
     #[must_use]
     pub fn begins_turn(&self) -> bool {
@@ -94,6 +121,13 @@ pub struct Choice {
     pub question: String,
     /// What was chosen.
     pub choice: String,
+}
+
+impl Choice {
+    /// Question and answer in one line.
+    pub(crate) fn to_line(&self) -> String {
+        format!("{} -> chosen: {}", one_line(&self.question, 220), one_line(&self.choice, 200))
+    }
 }
 
 /// A standing instruction of the person, word for word.
@@ -210,9 +244,47 @@ pub struct Entity {
     pub messages: u32,
     /// The sentence it was said in first.
     pub said: String,
+    /// Whether a sentence treated it as the name of somebody or something: `Grace owns`, `with Grace`, `Grace's`.
+    pub is_named: bool,
 }
 
 impl State {
+    /// Takes over what became later of what this stretch of a conversation began with: the state of the whole knows how
+    /// requests, items and problems ended. The stretch begins with the message `first` of the whole.
+    pub(crate) fn know_of(&mut self, whole: &Self, first: u32) {
+        let later = |message: Option<u32>| message.map(|message| message.saturating_sub(first));
+        for request in &mut self.requests {
+            let same =
+                |known: &&Request| known.message == request.message + first && known.words == request.words;
+            if let Some(known) = whole.requests.iter().find(same) {
+                request.fate = known.fate;
+                request.decided_by = later(known.decided_by);
+            }
+        }
+        for item in &mut self.todos {
+            let same = |known: &&TodoItem| known.message == item.message + first && known.text == item.text;
+            if let Some(known) = whole.todos.iter().find(same) {
+                item.status = known.status;
+                item.changed_by = later(known.changed_by);
+            }
+        }
+        for problem in &mut self.problems {
+            let same =
+                |known: &&Problem| known.message == problem.message + first && known.text == problem.text;
+            if let Some(known) = whole.problems.iter().find(same) {
+                problem.solved_by = later(known.solved_by);
+            }
+        }
+        for statement in &mut self.statements {
+            // There are many, in the order of their messages.
+            let message = statement.message + first;
+            let found = whole.statements.binary_search_by_key(&message, |known| known.message);
+            if let Some(known) = found.ok().and_then(|at| whole.statements.get(at)) {
+                statement.overturned_by = later(known.overturned_by);
+            }
+        }
+    }
+
     /// The newest request that begins a turn.
     #[must_use]
     pub fn last_turn(&self) -> Option<&Request> {
@@ -253,6 +325,12 @@ pub(super) struct StateReader {
     pub(super) closed_by: Option<u32>,
     /// The person stopped the agent.
     pub(super) interrupted: bool,
+    /// The agent's last words were a question: what the person says next answers it.
+    #[serde(default)]
+    pub(super) asked: bool,
+    /// The message that closed a turn last: requests that wait were looked at then.
+    #[serde(default)]
+    pub(super) settled_at: u32,
     /// A command of the client that may turn out to be a request.
     pub(super) command: Option<(u32, String)>,
     /// A run has been answered with a status other than zero.

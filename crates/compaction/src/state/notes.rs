@@ -3,12 +3,13 @@
 use throughline_transcript::{Message, Part};
 
 use crate::document::SummaryDocument;
-use crate::preface::{SUMMARY_TAG, find_summary};
+use crate::preface::{SummaryFrame, find_summary};
 use crate::sections::Section;
 
 use super::lists::{TodoItem, TodoSource, TodoStatus, marks};
 use super::model::{Fate, Problem, Request, State, Via};
 use super::runs::is_diagnostic;
+use super::waiting::puts_off;
 
 /// How the notes quote what the person said while the agent was working.
 pub(crate) const ON_THE_WAY: &str = "The person said on the way: \"";
@@ -33,7 +34,7 @@ pub(super) fn notes_in(index: u32, message: &Message) -> Option<SummaryDocument>
 
 /// Whether a text is notes of ours, by how it begins.
 pub(crate) fn begins_notes(text: &str) -> bool {
-    text.trim_start().starts_with(SUMMARY_TAG)
+    text.trim_start().starts_with(SummaryFrame::TAG)
 }
 
 impl State {
@@ -55,28 +56,21 @@ impl State {
         for (words, fate) in listed {
             if !self.requests.iter().any(|request| request.fate.is_open() && is_same(&words, &request.words))
             {
-                self.requests.push(Request {
-                    message: index,
-                    words,
-                    via: Via::Message,
-                    fate,
-                    decided_by: None,
-                });
+                let mut request = Request::new(index, words, Via::Message, fate);
+                request.put_off = fate == Fate::Open;
+                self.requests.push(request);
             }
         }
         for entry in notes.entries(Section::InProgress) {
             if let Some(words) = entry.text.strip_prefix(ON_THE_WAY) {
                 let words = words_of(words.trim_end_matches('"'));
-                self.requests.push(Request {
-                    message: index,
-                    words,
-                    via: Via::Aside,
-                    fate: Fate::InProgress,
-                    decided_by: None,
-                });
+                let put_off = puts_off(&words);
+                let fate = if put_off { Fate::Open } else { Fate::InProgress };
+                self.requests.push(Request { put_off, ..Request::new(index, words, Via::Aside, fate) });
             }
         }
         self.read_carried_items(index, notes);
+        self.read_names_of_notes(index, notes);
         for entry in notes.entries(Section::Blocked) {
             self.problems.push(problem_of(index, &entry.text));
         }

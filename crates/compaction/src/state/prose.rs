@@ -1,5 +1,6 @@
 //! Reading prose: the pieces of a text, which of them only announce the next step, and which tell something.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
@@ -75,12 +76,12 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence<'_>> {
         let is_pasted = in_code || trimmed.starts_with(['>', '|', '#']) || looks_like_log(trimmed);
         let bare = trimmed.trim_start_matches(['-', '*', '•', '>', '#', ' ']);
         let bare = without_number(bare);
-        for piece in split_line(bare) {
+        split_line(bare, |piece| {
             let text = piece.trim();
             if !text.is_empty() {
                 out.push(Sentence { text, is_pasted });
             }
-        }
+        });
     }
     out
 }
@@ -103,8 +104,7 @@ pub(super) fn without_number(line: &str) -> &str {
     }
 }
 
-fn split_line(line: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
+fn split_line<'a>(line: &'a str, mut piece: impl FnMut(&'a str)) {
     let mut start = 0;
     let mut marks = line.char_indices().peekable();
     while let Some((at, c)) = marks.next() {
@@ -118,13 +118,11 @@ fn split_line(line: &str) -> Vec<&str> {
             || line.get(..at).is_some_and(|before| before.ends_with("e.g") || before.ends_with("i.e"));
         if ends && !(c == '.' && is_short) {
             let end = at + c.len_utf8();
-            pieces.push(line.get(start..end).unwrap_or_default());
+            piece(line.get(start..end).unwrap_or_default());
             start = end;
         }
     }
-    pieces.push(line.get(start..).unwrap_or_default());
-    pieces.retain(|piece| !piece.trim().is_empty());
-    pieces
+    piece(line.get(start..).unwrap_or_default());
 }
 
 /// Whether a line was printed by a program: a time, a level, a prompt, a place in a file, or hardly any words.
@@ -280,9 +278,56 @@ const FINDINGS: &[&str] = &[
 pub(crate) fn weigh(sentence: &str) -> Weight {
     let mut names = 0;
     scan_anchors(sentence, |_, kind| names += u32::from(kind != AnchorKind::Number || sentence.len() < 160));
-    let lower = sentence.to_lowercase();
-    let reasons = FINDINGS.iter().filter(|cue| begins_word(&lower, cue)).count();
-    Weight { names, reasons: u32::try_from(reasons).unwrap_or(u32::MAX) }
+    Weight { names, reasons: findings_in(sentence) }
+}
+
+/// Cues by their first letter, each with its bit; and those of other letters, which count anywhere.
+struct Findings {
+    by_letter: [Vec<(u64, &'static str)>; 26],
+    anywhere: Vec<&'static str>,
+}
+
+static BY_LETTER: LazyLock<Findings> = LazyLock::new(|| {
+    let mut findings = Findings { by_letter: Default::default(), anywhere: Vec::new() };
+    for (at, cue) in FINDINGS.iter().copied().enumerate() {
+        let first = cue.bytes().next().filter(u8::is_ascii_lowercase);
+        match first.and_then(|first| findings.by_letter.get_mut(usize::from(first - b'a'))) {
+            Some(cues) => cues.push((1 << at, cue)),
+            None => findings.anywhere.push(cue),
+        }
+    }
+    findings
+});
+
+/// How many of the cues a sentence has. Its words are walked once, and only cues of their first letter are compared.
+fn findings_in(sentence: &str) -> u32 {
+    let lower: Cow<'_, str> =
+        if sentence.is_ascii() { Cow::Borrowed(sentence) } else { Cow::Owned(sentence.to_lowercase()) };
+    let text = lower.as_ref();
+    let bytes = text.as_bytes();
+    let mut found = 0_u64;
+    let mut in_word = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        let is_letter = byte.is_ascii_alphanumeric();
+        if is_letter && !in_word {
+            let cues = usize::from(byte.to_ascii_lowercase().wrapping_sub(b'a'));
+            for (bit, cue) in BY_LETTER.by_letter.get(cues).into_iter().flatten() {
+                let word = bytes.get(at..at + cue.len());
+                if word.is_some_and(|word| word.eq_ignore_ascii_case(cue.as_bytes())) {
+                    found |= bit;
+                }
+            }
+        }
+        // Past the last byte of another script's letter there is a word too.
+        in_word = is_letter
+            || (!byte.is_ascii()
+                && text
+                    .get(..=at)
+                    .and_then(|before| before.chars().next_back())
+                    .is_some_and(char::is_alphanumeric));
+    }
+    let others = if sentence.is_ascii() { &[] } else { BY_LETTER.anywhere.as_slice() };
+    found.count_ones() + others.iter().map(|cue| u32::from(text.contains(cue))).sum::<u32>()
 }
 
 /// Words with which people forbid, in several languages. Looked for between word edges, in lower case.
@@ -328,6 +373,10 @@ const DEMANDING: &[&str] = &[
     "i'd like",
     "i would like",
     "single source",
+    "whatever you do",
+    "whatever happens",
+    "no matter",
+    "without exception",
     "let's instead",
     "immer",
     "muss",
@@ -451,6 +500,17 @@ pub(crate) fn is_rule(sentence: &str) -> u8 {
     u8::from(RULE_OPENINGS.iter().any(|opening| lower.starts_with(opening)))
 }
 
+/// Words of politeness: they ask, and demand nothing for good.
+const POLITE: &[&str] =
+    &["i'd like", "i would like", "bitte", "please", "s'il te plaît", "s'il vous plaît", "por favor"];
+
+/// Whether a sentence is a rule by its politeness alone.
+pub(crate) fn asks_politely(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase().replace('\u{2019}', "'");
+    let polite = POLITE.iter().find(|cue| begins_word(&lower, cue));
+    polite.is_some_and(|cue| is_rule(&lower.replace(cue, " ")) == 0)
+}
+
 /// As [`is_rule`], for a sentence of a long document such as a plan.
 pub(crate) fn is_rule_of_document(sentence: &str) -> u8 {
     let lower = sentence.to_lowercase();
@@ -463,3 +523,7 @@ pub(crate) fn is_rule_of_document(sentence: &str) -> u8 {
     let describes = sentence.contains("**") || bare.contains("existing ") || bare.contains("still ");
     if is_direct && !describes { is_rule(sentence) } else { 0 }
 }
+
+#[cfg(test)]
+#[path = "prose_tests.rs"]
+mod tests;

@@ -1,18 +1,20 @@
 //! Reading messages into the state, one at a time.
 
-use throughline_transcript::{Message, Part, Role, human_words, strip_injected};
+use throughline_transcript::{Message, Part, Role, strip_injected};
 
 use crate::act::{Act, ToolFamily, one_line, slice_start};
 use crate::anchors::scan_anchors;
 use crate::ledger::Ledger;
 use crate::preface::is_acknowledgement;
 
+use super::entities::names_in;
 use super::lists::{TodoSource, TodoStatus, steps};
-use super::model::{Constraint, Entity, Fate, Look, Problem, Request, State, Statement, Via};
+use super::model::{Constraint, Fate, Look, Problem, Request, State, Statement, Via};
 use super::notes::{begins_notes, notes_in};
-use super::prose::{is_question, is_rule, is_rule_of_document, sentences, weigh};
+use super::prose::{Sentence, asks_politely, is_question, is_rule, is_rule_of_document, sentences, weigh};
 use super::results::{PROBLEMS_OF_A_RUN, check_of};
-use super::speech::{client_command, is_command_output, is_interruption, is_withdrawal};
+use super::speech::{client_command, is_command_output, is_interruption, is_stopped};
+use super::waiting::puts_off;
 
 /// Words of the person are kept up to this length.
 const MAX_WORDS_CHARS: usize = 12_000;
@@ -22,8 +24,6 @@ const DOCUMENT_BYTES: usize = 1_500;
 const MAX_RULE_CHARS: usize = 400;
 /// A shorter one neither.
 const MIN_RULE_CHARS: usize = 8;
-/// Names kept.
-const MAX_ENTITIES: usize = 60;
 
 impl State {
     /// Reads the next message. The ledger has read it already.
@@ -74,7 +74,7 @@ impl State {
         if is_command_output(message) {
             self.reader.command = None;
         }
-        if let Some(words) = human_words(message).filter(|words| !words.trim().is_empty()) {
+        if let Some(words) = message.human_words().filter(|words| !words.trim().is_empty()) {
             self.reader.command = None;
             let words = ledger.mask(words.trim()).into_owned();
             self.speak(index, words, Via::Message);
@@ -88,9 +88,9 @@ impl State {
         self.reader.talked = true;
         let words: String = words.chars().take(MAX_WORDS_CHARS).collect();
         let mut via = via;
-        let taken_back = is_withdrawal(&words);
-        if taken_back {
-            self.decide(index, |_| Some(Fate::Withdrawn));
+        let only_withdraws = self.withdraw(index, &words);
+        if via == Via::Message && !only_withdraws {
+            self.find_repeated(index, &words);
         }
         self.find_again(index, &words);
         if matches!(via, Via::Message | Via::Command) {
@@ -98,7 +98,7 @@ impl State {
                 let interrupted = self.reader.interrupted && self.reader.closed_by.is_none();
                 let same = |request: &Request| is_same_request(&request.words, &words);
                 self.decide(index, |request| match request.fate {
-                    Fate::InProgress if same(request) => Some(Fate::Superseded),
+                    _ if same(request) => Some(Fate::Superseded),
                     Fate::InProgress if interrupted => Some(Fate::Interrupted),
                     _ => None,
                 });
@@ -113,26 +113,33 @@ impl State {
             }
         }
         self.reader.interrupted = false;
-        self.read_rules(index, &words);
-        self.read_entities(index, &words);
+        let said = sentences(&words);
+        self.read_rules(index, &words, &said);
+        self.read_entities(index, &said);
         self.read_pasted_problems(index, &words);
         let list = steps(&words, index, TodoSource::Plan);
         if !list.is_empty() {
             self.todos.retain(|item| item.source != TodoSource::Plan);
             self.todos.extend(list);
         }
-        let is_only_withdrawal = taken_back && words.chars().count() < 80;
-        let fate = if is_only_withdrawal { Fate::Answered } else { Fate::Open };
-        self.requests.push(Request { message: index, words, via, fate, decided_by: None });
-        if via == Via::Message || via == Via::Command {
+        let is_reply = std::mem::take(&mut self.reader.asked);
+        let put_off = puts_off(&words);
+        let fate = match via {
+            _ if only_withdraws => Fate::Answered,
+            _ if is_stopped(&words) => Fate::Interrupted,
+            Via::Refusal => Fate::InProgress,
+            Via::Aside if is_reply && !put_off => Fate::InProgress,
+            _ => Fate::Open,
+        };
+        let subject = if via == Via::Aside { self.subject_of(&words) } else { Vec::new() };
+        self.requests.push(Request { put_off, subject, ..Request::new(index, words, via, fate) });
+        if matches!(via, Via::Message | Via::Command) {
             self.reader.began = false;
-        } else if let Some(request) = self.requests.last_mut() {
-            request.fate = Fate::InProgress;
         }
     }
 
     /// Decides the fate of open requests.
-    fn decide(&mut self, by: u32, fate: impl Fn(&Request) -> Option<Fate>) {
+    pub(super) fn decide(&mut self, by: u32, fate: impl Fn(&Request) -> Option<Fate>) {
         for request in self.requests.iter_mut().filter(|request| request.fate.is_open()) {
             if let Some(decided) = fate(request) {
                 request.fate = decided;
@@ -154,15 +161,22 @@ impl State {
         }
     }
 
-    fn read_rules(&mut self, index: u32, words: &str) {
+    fn read_rules(&mut self, index: u32, words: &str, sentences: &[Sentence<'_>]) {
         let is_document = words.len() > DOCUMENT_BYTES || words.lines().any(|line| line.starts_with("## "));
-        for sentence in sentences(words) {
+        let is_alone = sentences.len() == 1;
+        for sentence in sentences {
             let length = sentence.text.chars().count();
             if sentence.is_pasted || !(MIN_RULE_CHARS..=MAX_RULE_CHARS).contains(&length) {
                 continue;
             }
             let text = sentence.text;
-            let strength = if is_document { is_rule_of_document(text) } else { is_rule(text) };
+            // A polite request is a request, where it is all that was said.
+            let is_request = is_alone && asks_politely(text);
+            let strength = match is_document {
+                _ if is_request => 0,
+                true => is_rule_of_document(text),
+                false => is_rule(text),
+            };
             // A sentence that holds an earlier one quotes it.
             let is_known = |known: &Constraint| {
                 known.text == text || (known.text.len() > 24 && text.contains(known.text.as_str()))
@@ -173,22 +187,10 @@ impl State {
         }
     }
 
-    fn read_entities(&mut self, index: u32, words: &str) {
-        for sentence in sentences(words).into_iter().filter(|sentence| !sentence.is_pasted) {
-            for word in sentence.text.split_whitespace().skip(1) {
-                let name = word.trim_matches(|c: char| !c.is_alphanumeric());
-                let mut letters = name.chars();
-                let is_name = letters.next().is_some_and(char::is_uppercase)
-                    && letters.next().is_some_and(char::is_lowercase);
-                if !is_name || name.len() < 3 {
-                    continue;
-                }
-                if let Some(entity) = self.entities.iter_mut().find(|entity| entity.name == name) {
-                    entity.messages += 1;
-                } else if self.entities.len() < MAX_ENTITIES {
-                    let said = one_line(sentence.text, 200);
-                    self.entities.push(Entity { name: name.to_owned(), message: index, messages: 1, said });
-                }
+    pub(super) fn read_entities(&mut self, index: u32, said: &[Sentence<'_>]) {
+        for sentence in said.iter().filter(|sentence| !sentence.is_pasted) {
+            for (name, is_named) in names_in(sentence.text) {
+                self.add_entity(index, name, sentence.text, is_named);
             }
         }
     }
@@ -221,7 +223,10 @@ impl State {
             self.speak(at, command, Via::Command);
         }
         let text = message.text();
-        let text = ledger.mask(text.trim()).into_owned();
+        let in_parts = message.parts().iter().filter(|part| matches!(part, Part::Text(_))).count() > 1;
+        // Texts of several parts have not been read as one.
+        let text = if in_parts { ledger.mask(text.trim()) } else { ledger.mask_part(index, text.trim()) }
+            .into_owned();
         let has_calls = message.has_calls();
         if text.is_empty() && !has_calls {
             return;
@@ -229,6 +234,7 @@ impl State {
         self.reader.talked = true;
         self.reader.began = true;
         if has_calls {
+            self.reader.asked = false;
             self.reader.worked = true;
             // A call after the words that closed the turn: it goes on.
             if let Some(by) = self.reader.closed_by.take() {
@@ -240,7 +246,8 @@ impl State {
                 }
             }
         }
-        if let Some(request) = self.requests.last_mut().filter(|request| request.fate == Fate::Open) {
+        let begins = |request: &&mut Request| request.fate == Fate::Open && request.begins_turn();
+        if let Some(request) = self.requests.last_mut().filter(begins) {
             request.fate = Fate::InProgress;
         }
         if !text.is_empty() {
@@ -273,7 +280,9 @@ impl State {
             // The agent waits for an answer before it goes on: the request is not done.
             self.reader.closed_by = None;
             self.reader.interrupted = false;
+            self.reader.asked = true;
         } else if !has_calls {
+            self.reader.asked = false;
             let fate = if self.reader.worked { Fate::Done } else { Fate::Answered };
             for request in self.requests.iter_mut().filter(|request| request.fate == Fate::InProgress) {
                 request.fate = fate;
@@ -289,7 +298,11 @@ impl State {
                 }
             }
         }
-        self.statements.push(Statement { message: index, text, closes: !has_calls, overturned_by: None });
+        let closes = !has_calls;
+        self.statements.push(Statement { message: index, text, closes, overturned_by: None });
+        if closes && !asks_only {
+            self.settle_waiting(index);
+        }
     }
 
     /// Marks what the agent said before about the same things as taken back.

@@ -65,7 +65,7 @@ impl State {
             ToolFamily::Run => {
                 let Some(outcome) = &act.outcome else { return };
                 self.reader.states_exit |= outcome.exit.is_some_and(|code| code != 0) || is_error.is_some();
-                let shown = readable(ledger.mask(text));
+                let shown = readable(ledger.mask_part(index, text));
                 let mut run = run(act, outcome, &shown, self.reader.states_exit);
                 if refused {
                     run.outcome = RunOutcome::Refused;
@@ -356,13 +356,20 @@ fn program_of(command: &str) -> &str {
         .find(|part| !part.starts_with("cd ") && !part.starts_with("export "));
     last.unwrap_or(command).split_whitespace().next().unwrap_or_default()
 }
+/// Whether a line is the record of a call, as logs of sub-agents have them: a name and an object of arguments.
+fn is_call(line: &str) -> bool {
+    line.contains("{\"") && line.contains("\":")
+}
+
 /// The sentences of a report that tell most, in order, up to a length.
 fn telling_part(text: &str, max_chars: usize) -> String {
     let lines = units(slice_start(text, LOOK_BYTES));
     let mut ranked: Vec<(usize, f32, &String)> = lines
         .iter()
         .enumerate()
-        .filter(|(_, line)| line.chars().count() >= 20 && !looks_like_log(line) && !line.contains("</"))
+        .filter(|(_, line)| {
+            line.chars().count() >= 20 && !looks_like_log(line) && !line.contains("</") && !is_call(line)
+        })
         .map(|(at, line)| {
             let weight = weigh(line);
             let score = weight.names.min(4) as f32 * 0.5 + weight.reasons.min(3) as f32;

@@ -101,51 +101,12 @@ pub(super) fn is_interruption(text: &str) -> bool {
     text.trim_start().starts_with("[Request interrupted by user")
 }
 
+/// Whether the client says that a hook kept a prompt from the agent: nobody waits for that.
+pub(super) fn is_stopped(words: &str) -> bool {
+    words.trim_start().starts_with("Operation stopped by hook")
+}
+
 fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(open)?;
     rest.split_once(close).map(|(inner, _)| inner)
-}
-
-/// Words at the beginning of a short message that take a request back, in several languages.
-const WITHDRAWALS: &[&str] = &[
-    "never mind",
-    "nevermind",
-    "forget it",
-    "forget that",
-    "forget about",
-    "scratch that",
-    "cancel that",
-    "drop that",
-    "drop it",
-    "don't bother",
-    "no need anymore",
-    "vergiss",
-    "egal",
-    "laisse tomber",
-    "oublie",
-    "olvídalo",
-    "olvidalo",
-    "déjalo",
-    "esquece",
-    "не надо",
-    "забудь",
-    "算了",
-    "不用了",
-    "やっぱりいい",
-    "忘れて",
-    "됐어",
-];
-
-/// Words that may stand before a withdrawal.
-const BEFORE_WITHDRAWALS: &[&str] =
-    &["oh ", "ok ", "ok, ", "okay ", "okay, ", "actually ", "actually, ", "no, ", "hm, "];
-
-/// Whether a message takes back what was asked before it.
-pub(super) fn is_withdrawal(words: &str) -> bool {
-    let start = crate::act::slice_start(words.trim(), 120).to_lowercase();
-    let mut rest = start.as_str();
-    while let Some(after) = BEFORE_WITHDRAWALS.iter().find_map(|opening| rest.strip_prefix(opening)) {
-        rest = after;
-    }
-    WITHDRAWALS.iter().any(|cue| rest.starts_with(cue))
 }

@@ -1,14 +1,14 @@
 //! Conversations that were compacted before, by us or by Hermes: one summary afterwards, brought up to date.
 
-use throughline_compaction::{
-    Attempt, END_MARKER, Entry, Maker, SUMMARY_TAG, Section, SummaryDocument, SummaryFrame, find_summary,
-    summary_text,
-};
+use throughline_compaction::{Attempt, Entry, Maker, Section, SummaryDocument, SummaryFrame, find_summary};
 use throughline_transcript::WireFormat;
 
 use crate::harness::{Case, Setup};
 use crate::invariants::check;
 use crate::talk::Talk;
+
+const TAG: &str = SummaryFrame::TAG;
+const END_MARKER: &str = SummaryFrame::END_MARKER;
 
 #[track_caller]
 fn completed(case: &Case, setup: &Setup) -> (Attempt, SummaryDocument) {
@@ -49,18 +49,18 @@ fn forms() -> Vec<(&'static str, String)> {
     let body = body();
     let frame = SummaryFrame { messages: 57, kept: 4, maker: Maker::Rules, recall: None };
     vec![
-        ("ours", summary_text(&body, &frame)),
+        ("ours", frame.message_text(&body)),
         (
             "Hermes, current",
             format!(
-                "{SUMMARY_TAG} What follows is a handoff and not a request.\n\n{body}\n\n--- END OF CONTEXT SUMMARY, answer what comes next ---"
+                "{TAG} What follows is a handoff and not a request.\n\n{body}\n\n--- END OF CONTEXT SUMMARY, answer what comes next ---"
             ),
         ),
         ("Hermes, legacy", format!("[CONTEXT SUMMARY]: {body}\n\n{END_MARKER}")),
         (
             "Hermes, merged",
             format!(
-                "[PRIOR CONTEXT for reference]\nWhich driver do we use, rusqlite 0.31?\n\n[END OF PRIOR CONTEXT, the summary is below]\n\n{SUMMARY_TAG} A handoff.\n\n{body}\n\n{END_MARKER}"
+                "[PRIOR CONTEXT for reference]\nWhich driver do we use, rusqlite 0.31?\n\n[END OF PRIOR CONTEXT, the summary is below]\n\n{TAG} A handoff.\n\n{body}\n\n{END_MARKER}"
             ),
         ),
     ]
@@ -107,7 +107,7 @@ fn a_summary_of_ours_or_hermes_is_brought_up_to_date() {
 #[test]
 fn what_only_looks_like_a_summary_is_not_taken_for_one() {
     let frame = SummaryFrame { messages: 57, kept: 4, maker: Maker::Rules, recall: None };
-    let whole = summary_text(&body(), &frame);
+    let whole = frame.message_text(&body());
     let without_end = whole.replace(END_MARKER, "");
     let quoted = format!("Why do I see this in my log?\n{whole}\nIs it safe to delete?");
     for text in [without_end, quoted] {

@@ -69,6 +69,7 @@ impl Case {
             budgets: &setup.budgets,
             prune: PruneRules::default(),
             redactor: Some(&REDACTOR),
+            corrections: &[],
             recall: None,
             pay: PayCheck::Skip,
             cut_at: None,

@@ -1,7 +1,7 @@
 //! What must hold after every attempt, said as checks that name what is wrong.
 
 use throughline_compaction::{
-    Attempt, END_MARKER, Outcome, Plan, RenditionKind, SUMMARY_TAG, Synthetic, ViewItem, find_summary,
+    Attempt, Outcome, Plan, RenditionKind, SummaryFrame, Synthetic, ViewItem, find_summary,
 };
 use throughline_transcript::{Message, Role, ViolationKind, violations};
 
@@ -93,8 +93,8 @@ fn check_summary(items: &[ViewItem], view: &[Message]) -> Check {
     hold!(ours.len() == 1, "{} items are summaries", ours.len());
     hold!(known == ours, "summaries are known at {known:?} but stand at {ours:?}");
     let text = view[ours[0]].text();
-    hold!(text.starts_with(SUMMARY_TAG), "the summary does not open with its tag");
-    hold!(text.ends_with(END_MARKER), "the summary does not close with its end marker");
+    hold!(text.starts_with(SummaryFrame::TAG), "the summary does not open with its tag");
+    hold!(text.ends_with(SummaryFrame::END_MARKER), "the summary does not close with its end marker");
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! Compaction from outside: what must hold for every conversation, named cases, and what the model sees.
 
 #[cfg(test)]
+mod bad_input;
+#[cfg(test)]
 mod cases;
 #[cfg(test)]
 mod contents;

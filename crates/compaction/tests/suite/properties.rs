@@ -4,7 +4,7 @@ use proptest::prelude::any;
 use proptest::strategy::{Strategy, Union};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use throughline_compaction::{
-    Attempt, Maker, Outcome, RenditionKind, Section, SummaryDocument, SummaryFrame, ViewItem, summary_text,
+    Attempt, Maker, Outcome, RenditionKind, Section, SummaryDocument, SummaryFrame, ViewItem,
 };
 use throughline_testkit::{
     ConversationOptions, Coverage, Fault, GeneratedList, Rng, broken_conversation, conversation_with,
@@ -55,10 +55,8 @@ fn earlier_summary() -> String {
     document.add_action("read src/lib.rs -> 120 lines");
     document.add_action("edited src/lib.rs (+3 -1 lines)");
     document.add(Section::Constraints, "Never touch the public API.");
-    summary_text(
-        &document.to_markdown(),
-        &SummaryFrame { messages: 40, kept: 12, maker: Maker::Rules, recall: None },
-    )
+    let frame = SummaryFrame { messages: 40, kept: 12, maker: Maker::Rules, recall: None };
+    frame.message_text(&document.to_markdown())
 }
 
 fn lists(wire_format: WireFormat) -> impl Strategy<Value = GeneratedList> {

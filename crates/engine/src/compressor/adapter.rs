@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use throughline_compaction::{
-    Attempt, BeforeAfter, Budgets, CacheState, Conversation, CountMessage, CountTokens, Ledger, Options,
-    PayCheck, PayRule, PruneRules, RenditionKind, Report, Summariser, Synthetic, ViewItem, compact,
+    Attempt, BeforeAfter, Budgets, CacheState, Conversation, Correction, CountMessage, CountTokens, Ledger,
+    NotesReport, Options, PayCheck, PayRule, PruneRules, RenditionKind, Report, Summariser, Synthetic,
+    ViewItem, compact,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::{ContentProfile, TextProfile, TokenModel};
@@ -21,6 +22,7 @@ use crate::context_engine::outcome::{
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
+use crate::recorded_state::NOTES_FIGURE;
 
 /// Share of the room beside the fixed part that the tail may have when a target is given, and the summary.
 const TARGET_TAIL_PERCENT: u64 = 40;
@@ -57,29 +59,31 @@ fn ratio(amount: u64, multiply: u64, divide: u64) -> u64 {
     u64::try_from(product).unwrap_or(u64::MAX)
 }
 
-/// Budgets for one attempt, in the unit of the estimate.
-#[must_use]
-pub fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapshot) -> Budgets {
-    let scale = Scale::of(of);
-    // A size after compaction is configured in the unit of the estimate, whatever the provider counts.
-    let part = |tokens: u64| match budgets.target_tokens {
-        Some(_) => tokens,
-        None => scale.to_estimate(tokens),
-    };
-    let mut scaled = Budgets {
-        window_tokens: scale.to_estimate(budgets.window_tokens),
-        threshold_tokens: scale.to_estimate(budgets.threshold_tokens).max(1),
-        tail_tokens: part(budgets.tail_tokens),
-        stretched_tail_tokens: part(budgets.stretched_tail_tokens),
-        head_tokens: part(budgets.head_tokens),
-        summary_cap_tokens: part(budgets.summary_cap_tokens),
-        summary_floor_tokens: part(budgets.summary_floor_tokens),
-        ..budgets.clone()
-    };
-    if let Some(target) = target_tokens {
-        scaled = aimed_at(&scaled, scale.to_estimate(target), of.fixed_tokens);
+impl Snapshot {
+    /// Budgets for one attempt, in the unit of the estimate.
+    #[must_use]
+    pub fn scaled_budgets(&self, budgets: &Budgets, target_tokens: Option<u64>) -> Budgets {
+        let scale = Scale::of(self);
+        // A size after compaction is configured in the unit of the estimate, whatever the provider counts.
+        let part = |tokens: u64| match budgets.target_tokens {
+            Some(_) => tokens,
+            None => scale.to_estimate(tokens),
+        };
+        let mut scaled = Budgets {
+            window_tokens: scale.to_estimate(budgets.window_tokens),
+            threshold_tokens: scale.to_estimate(budgets.threshold_tokens).max(1),
+            tail_tokens: part(budgets.tail_tokens),
+            stretched_tail_tokens: part(budgets.stretched_tail_tokens),
+            head_tokens: part(budgets.head_tokens),
+            summary_cap_tokens: part(budgets.summary_cap_tokens),
+            summary_floor_tokens: part(budgets.summary_floor_tokens),
+            ..budgets.clone()
+        };
+        if let Some(target) = target_tokens {
+            scaled = aimed_at(&scaled, scale.to_estimate(target), self.fixed_tokens);
+        }
+        scaled
     }
-    scaled
 }
 
 /// Budgets that bring a whole request with this fixed part below a target, all in one unit.
@@ -118,7 +122,7 @@ pub(crate) fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64]
 pub(crate) fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> PayRule {
     let cache = match trigger {
         // Time has passed, or the conversation goes to somebody who never saw it.
-        Trigger::Idle | Trigger::ModelSwitch => CacheState::Cold,
+        Trigger::Idle | Trigger::ModelSwitch | Trigger::ColdCache => CacheState::Cold,
         Trigger::Preflight
         | Trigger::Settle
         | Trigger::Overflow
@@ -158,6 +162,8 @@ pub(crate) struct CompactionTools {
     pub(crate) prune: PruneRules,
     pub(crate) redactor: Option<Redactor>,
     pub(crate) recall: Option<String>,
+    /// What the person took out of the state.
+    pub(crate) corrections: Arc<[Correction]>,
 }
 
 /// A conversation with what was gathered about it.
@@ -236,6 +242,7 @@ impl CompactionTools {
             budgets: aim.budgets,
             prune: self.prune,
             redactor: self.redactor.as_ref(),
+            corrections: &self.corrections,
             recall: self.recall.as_deref(),
             pay: aim.pay,
             cut_at: aim.cut_at,
@@ -274,7 +281,7 @@ impl CompactionInput {
 pub(crate) fn outcome_of(attempt: &Attempt, request: &CompressRequest) -> CompressOutcome {
     attempt.outcome.clone().map(|completion| {
         Box::new(CompactedView {
-            view: attempt.items.iter().map(new_item).collect(),
+            view: attempt.items.iter().map(NewItem::from).collect(),
             summary: new_summary(attempt),
             quality: completion.quality,
             report: report_of(&attempt.report, Scale::of(&request.conversation)),
@@ -297,6 +304,7 @@ fn new_summary(attempt: &Attempt) -> Option<SummaryDraft> {
             "fixed_tokens": report.fixed_tokens,
             "summary_tokens": report.summary_tokens,
             "written_by": report.written_by,
+            NOTES_FIGURE: report.notes,
             "pruned": report.pruned,
             "repairs": report.repairs,
             "timings_us": report.timings_us,
@@ -304,23 +312,23 @@ fn new_summary(attempt: &Attempt) -> Option<SummaryDraft> {
     })
 }
 
-/// An item of a view that a compaction made, as it is told to the host.
-#[must_use]
-pub fn new_item(item: &ViewItem) -> NewItem {
-    match item {
-        ViewItem::Verbatim(item) => NewItem::Kept { item: *item },
-        ViewItem::Rendition { message, rendition } => NewItem::Rewritten {
-            item: *message,
-            changes: rendition.kinds.iter().map(|kind| change_name(*kind).to_owned()).collect(),
-            json: rendition.json.clone(),
-        },
-        ViewItem::Summary(json) => NewItem::Summary { json: json.clone() },
-        ViewItem::Synthetic(kind, json) => {
-            let role = match kind {
-                Synthetic::Acknowledgement => "acknowledgement",
-                Synthetic::StubResult => "stub_result",
-            };
-            NewItem::Synthetic { role: role.to_owned(), json: json.clone() }
+impl From<&ViewItem> for NewItem {
+    fn from(item: &ViewItem) -> Self {
+        match item {
+            ViewItem::Verbatim(item) => Self::Kept { item: *item },
+            ViewItem::Rendition { message, rendition } => Self::Rewritten {
+                item: *message,
+                changes: rendition.kinds.iter().map(|kind| change_name(*kind).to_owned()).collect(),
+                json: rendition.json.clone(),
+            },
+            ViewItem::Summary(json) => Self::Summary { json: json.clone() },
+            ViewItem::Synthetic(kind, json) => {
+                let role = match kind {
+                    Synthetic::Acknowledgement => "acknowledgement",
+                    Synthetic::StubResult => "stub_result",
+                };
+                Self::Synthetic { role: role.to_owned(), json: json.clone() }
+            }
         }
     }
 }
@@ -336,6 +344,13 @@ pub(crate) fn change_name(kind: RenditionKind) -> &'static str {
     }
 }
 
+fn scaled_notes(mut notes: NotesReport, scale: Scale) -> NotesReport {
+    for share in &mut notes.sections {
+        share.tokens = scale.to_real(share.tokens);
+    }
+    notes
+}
+
 fn report_of(report: &Report, scale: Scale) -> CompressReport {
     CompressReport {
         tokens: BeforeAfter {
@@ -347,8 +362,11 @@ fn report_of(report: &Report, scale: Scale) -> CompressReport {
         facts_important: report.facts.important,
         facts_kept: report.facts.kept,
         facts_attached: report.facts.attached,
+        notes: report.notes.clone().map(|notes| scaled_notes(notes, scale)),
         prepared: false,
         payback: report.payback.map(|sum| sum.in_unit(&|tokens| scale.to_real(tokens))),
+        cost_micro_usd: None,
+        saved_per_call_micro_usd: None,
         written_by: report.written_by.clone(),
         warnings: report.warnings.clone(),
     }

@@ -7,7 +7,7 @@
 use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, preview};
 
 use crate::compressor::adapter::{
-    AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, keep_exactly, pay_rule, scaled_budgets,
+    AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, keep_exactly, pay_rule,
 };
 use crate::context_engine::outcome::{CompressRequest, Headroom, Worth};
 use crate::context_engine::snapshot::Snapshot;
@@ -77,7 +77,7 @@ pub(crate) fn decide(
     asks_model: bool,
 ) -> CompactionDecision {
     let conversation = &request.conversation;
-    let mut budgets = scaled_budgets(&model.budgets(), request.target_tokens, conversation);
+    let mut budgets = conversation.scaled_budgets(&model.budgets(), request.target_tokens);
     if let Some(kept) = request.keep_messages {
         keep_exactly(&mut budgets, kept, &conversation.sizes, conversation.estimated_tokens());
     }
@@ -129,11 +129,31 @@ pub(crate) fn due_at(
     asks_model: bool,
 ) -> u64 {
     let (threshold, hard) = (model.limits.threshold_tokens, model.hard_limit_tokens());
-    let budgets = scaled_budgets(&model.budgets(), None, &gathered.snapshot);
+    let budgets = gathered.snapshot.scaled_budgets(&model.budgets(), None);
     let rule = pay_rule(model, Trigger::Preflight, asks_model);
     let (_, sum, _) = planned(tools, gathered, &budgets, true, rule);
     let scale = Scale::of(&gathered.snapshot);
     sum.map_or(threshold, |sum| scale.to_real(sum.pays_from_tokens()).min(hard).max(threshold))
+}
+
+/// Whether this conversation may pay a model for notes now, by what a compaction would save and how long it has gone on.
+/// Where no prices are known, nothing speaks against it.
+pub(crate) fn affords_model(
+    tools: &CompactionTools,
+    gathered: &CompactionInput,
+    model: &ModelInForce,
+) -> bool {
+    let budgets = gathered.snapshot.scaled_budgets(&model.budgets(), None);
+    let rule = pay_rule(model, Trigger::Preflight, true);
+    let aim = AttemptSpec {
+        budgets: &budgets,
+        force: true,
+        focus: None,
+        pay: PayCheck::Report(rule),
+        cut_at: None,
+        tells_pinned: false,
+    };
+    tools.with_options(gathered, aim, preview).pay.is_none_or(|figures| figures.affords_model(&rule))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use throughline_compaction::{Summariser, find_summary, is_acknowledgement};
 use throughline_transcript::{Message, Role, SharedText, WireFormat, decode_message, text_message};
 
 use super::*;
-use crate::compressor::adapter::scaled_budgets;
 use crate::compressor::decision::automatic;
 use crate::compressor::{Compressor, CompressorSetup, OneSummariser};
 use crate::context_engine::ContextEngine as _;
@@ -97,7 +96,7 @@ fn holds(ways: &BothWays, now: &Snapshot, window_tokens: u64, what: &str) {
     let (head, _, tail) = parts(&ways.at_once);
     let (prepared_head, summary, prepared_tail) = parts(&ways.prepared);
     assert_eq!(prepared_head, head, "{what}: the same head");
-    let budgets = scaled_budgets(&model_of(window_tokens).budgets(), None, now);
+    let budgets = now.scaled_budgets(&model_of(window_tokens).budgets(), None);
     let (tokens, at_once) = (tokens_of(&prepared_tail, now), tokens_of(&tail, now));
     assert!(tokens >= at_once.min(budgets.tail_tokens), "{what}: {tokens} where {at_once} are due");
     let most = budgets.stretched_tail_tokens.max(budgets.tail_tokens * 5 / 4).max(at_once);

@@ -25,7 +25,7 @@ pub struct SessionStart {
 pub struct SessionEnd {
     /// The session that ended.
     pub session: SessionId,
-    /// Why.
+    /// Why the session ended.
     pub reason: EndReason,
 }
 
@@ -46,7 +46,7 @@ pub enum BoundaryReason {
 /// The same conversation goes on in another session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boundary {
-    /// Why.
+    /// Why a new session began.
     pub reason: BoundaryReason,
     /// The session that was.
     pub old: SessionId,

@@ -1,7 +1,8 @@
 //! The request for a compaction to an engine, and its result: a view in terms of the conversation it received.
 
 use serde::{Deserialize, Serialize};
-use throughline_compaction::{BeforeAfter, Outcome, Payback, Quality, WrittenBy};
+use throughline_compaction::{BeforeAfter, NotesReport, Outcome, Payback, Quality, WrittenBy};
+use throughline_tokens::CachePrices;
 
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
@@ -135,18 +136,52 @@ pub struct CompressReport {
     pub facts_kept: usize,
     /// How many were attached by the check.
     pub facts_attached: usize,
+    /// What the view keeps of the state, and the notes by section, where the engine says so.
+    #[serde(default)]
+    pub notes: Option<NotesReport>,
     /// Whether a summary that had been prepared was used.
     #[serde(default)]
     pub prepared: bool,
     /// Whether it pays for itself, as it was planned, with the sum.
     #[serde(default)]
     pub payback: Option<Payback>,
+    /// What it costs, in millionths of a dollar, where prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<u64>,
+    /// What each later call costs less, in the same unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_per_call_micro_usd: Option<u64>,
     /// The model that wrote the summary, how it was asked, and what that took.
     #[serde(default)]
     pub written_by: Option<WrittenBy>,
     /// What people should know.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+impl CompressReport {
+    /// Writes down what the compaction costs and saves in money, at this price of a million prompt tokens.
+    pub(crate) fn price(&mut self, input_price: u64, prices: CachePrices) {
+        let Some(sum) = self.payback else { return };
+        let money = |tokens: u64, permille: u64| {
+            let product = u128::from(tokens) * u128::from(permille) * u128::from(input_price) / 1_000_000_000;
+            u64::try_from(product).unwrap_or(u64::MAX)
+        };
+        self.cost_micro_usd = Some(money(sum.cost_tokens, 1_000));
+        let freed = self.tokens.before.saturating_sub(self.tokens.after);
+        self.saved_per_call_micro_usd = Some(money(freed, prices.read_permille));
+    }
+
+    /// What it costs and saves, in words; `None` where prices are not known.
+    #[must_use]
+    pub fn money_words(&self) -> Option<String> {
+        let cents = |micro_usd: u64| {
+            let tenths = micro_usd.saturating_add(500) / 1_000;
+            format!("{}.{} cents", tenths / 10, tenths % 10)
+        };
+        let (cost, saved) = (self.cost_micro_usd?, self.saved_per_call_micro_usd?);
+        Some(format!("costs {}, saves {} per call", cents(cost), cents(saved)))
+    }
 }
 
 /// What came of preparing.

@@ -78,7 +78,7 @@ pub enum RegistryError {
         name: String,
         /// Its directory.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with the engine.
         why: String,
     },
     /// Nobody knows it.

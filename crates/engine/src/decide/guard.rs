@@ -50,9 +50,9 @@ pub enum BlockCause {
 /// Compactions are put off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBlock {
-    /// Why.
+    /// What blocks compactions.
     pub cause: BlockCause,
-    /// In words.
+    /// A sentence for the user.
     pub detail: String,
     /// Until then.
     pub until_ms: Millis,
@@ -86,7 +86,7 @@ pub(crate) struct GuardState {
 /// Figures of the moment something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GuardInput {
-    /// Now.
+    /// The current time.
     pub now_ms: Millis,
     /// The prompt as well as it is known.
     pub tokens: u64,

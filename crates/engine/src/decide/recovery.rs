@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use throughline_provider::{ConnectStage, ProviderError, ProviderErrorKind, Refusal, Retry};
-use throughline_tokens::COMPACTIONS_PER_CALL;
+use throughline_tokens::Limits;
 
 use crate::decide::trigger::Automatic;
 
@@ -146,7 +146,7 @@ pub enum RecoveryAdvice {
     CheckModel,
     /// The address or its wire.
     CheckAddress,
-    /// Later.
+    /// The call may succeed later without any change.
     TryLater,
     /// Say it differently.
     Rephrase,
@@ -184,7 +184,7 @@ impl fmt::Display for RecoveryAdvice {
                 "automatic compaction is off: set `compression.enabled: true`, compact by hand, or choose a model with a larger window"
             }
             Self::MakeRoom => {
-                "what is left cannot be folded: choose a model with a larger window, shorten the system prompt or the tools, or begin a new conversation"
+                "what is left cannot be compacted: choose a model with a larger window, shorten the system prompt or the tools, or begin a new conversation"
             }
             Self::SetOutputCap => "set a lower output cap (`model.max_tokens`)",
             Self::SmallerPictures => "send a smaller picture, or less at once",
@@ -302,7 +302,7 @@ impl RecoveryCase<'_> {
         };
         let last = self.tried.iter().rev().find(|one| is_compaction(one));
         self.here.automatic == Automatic::On
-            && self.count(is_compaction) < COMPACTIONS_PER_CALL
+            && self.count(is_compaction) < Limits::COMPACTIONS_PER_CALL
             && !matches!(last, Some(RecoveryAction::CompactedInVain { .. }))
     }
 

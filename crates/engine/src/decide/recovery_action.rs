@@ -22,7 +22,7 @@ pub enum RecoveryAction {
     },
     /// A compaction changed nothing.
     CompactedInVain {
-        /// Why.
+        /// Why the compaction did not help.
         detail: String,
     },
     /// The output cap was lowered.
@@ -37,7 +37,7 @@ pub enum RecoveryAction {
     },
     /// Another model was asked.
     AskedAnother {
-        /// Which.
+        /// The model that was asked instead.
         model: String,
     },
     /// Some time was given to it.

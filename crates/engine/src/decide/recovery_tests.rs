@@ -287,7 +287,7 @@ fn the_message_says_what_was_tried_and_what_to_do() {
         "tried: took the window to be 32768 tokens, then compacted from 90000 to 35000 tokens, then compacting changed \
          nothing (everything is protected), then asked big",
         "the conversation is intact",
-        "what is left cannot be folded: choose a model with a larger window, shorten the system prompt or the tools, or \
+        "what is left cannot be compacted: choose a model with a larger window, shorten the system prompt or the tools, or \
          begin a new conversation",
     ];
     assert_eq!(gave_up.to_string(), words.join("; "));

@@ -8,7 +8,6 @@
 
 use serde::{Deserialize, Serialize};
 use throughline_store::Millis;
-use throughline_tokens::Usage;
 
 use crate::limits::in_force::ModelInForce;
 
@@ -32,6 +31,8 @@ pub enum Trigger {
     Hygiene,
     /// Nothing is due: a summary is prepared for when it will be.
     Ahead,
+    /// A call comes after the provider's cache has expired.
+    ColdCache,
 }
 
 impl Trigger {
@@ -40,9 +41,13 @@ impl Trigger {
     #[must_use]
     pub fn must_pay(self) -> bool {
         match self {
-            Self::Preflight | Self::Settle | Self::ModelSwitch | Self::Idle | Self::Hygiene | Self::Ahead => {
-                true
-            }
+            Self::Preflight
+            | Self::Settle
+            | Self::ModelSwitch
+            | Self::Idle
+            | Self::Hygiene
+            | Self::Ahead
+            | Self::ColdCache => true,
             Self::Overflow | Self::Manual => false,
         }
     }
@@ -50,7 +55,12 @@ impl Trigger {
     /// Whether a call waits for it.
     pub(crate) fn has_caller(self) -> bool {
         match self {
-            Self::Preflight | Self::Settle | Self::Overflow | Self::ModelSwitch | Self::Hygiene => true,
+            Self::Preflight
+            | Self::Settle
+            | Self::Overflow
+            | Self::ModelSwitch
+            | Self::Hygiene
+            | Self::ColdCache => true,
             Self::Manual | Self::Idle | Self::Ahead => false,
         }
     }
@@ -67,6 +77,7 @@ impl Trigger {
             Self::Idle => "idle",
             Self::Hygiene => "hygiene",
             Self::Ahead => "ahead",
+            Self::ColdCache => "cold_cache",
         }
     }
 }
@@ -184,12 +195,6 @@ pub(crate) fn before_call(figures: &PreflightInput<'_>) -> CompactionVerdict {
     CompactionVerdict::Compact { trigger, urgency }
 }
 
-/// The tokens that count after an answer: everything that was sent, however it was paid for, and nothing that came back.
-#[must_use]
-pub fn settled_tokens(usage: &Usage) -> u64 {
-    usage.prompt()
-}
-
 /// Decides after an answer, by what the engine said about the measured prompt.
 #[must_use]
 pub(crate) fn after_answer(automatic: Automatic, engine_wants: bool) -> CompactionVerdict {
@@ -231,11 +236,13 @@ pub(crate) struct IdleInput {
     pub fixed_tokens: u64,
     /// Where a compaction starts.
     pub threshold_tokens: u64,
+    /// From how many tokens on a compaction pays on a cold cache, where that was worked out.
+    pub cold_tokens: Option<u64>,
     /// When the last call was answered.
     pub last_call_ms: Millis,
     /// How long the provider keeps a prompt.
     pub cache_ttl_ms: u64,
-    /// Now.
+    /// The current time.
     pub now_ms: Millis,
 }
 
@@ -252,8 +259,14 @@ pub(crate) fn while_idle(figures: &IdleInput) -> CompactionVerdict {
         return CompactionVerdict::Stay(StayReason::TurnedOff);
     }
     let messages = |tokens: u64| tokens.saturating_sub(figures.fixed_tokens);
-    let from = messages(figures.threshold_tokens).saturating_mul(IDLE_FROM_PERCENT);
-    if messages(figures.tokens).saturating_mul(100) <= from {
+    let has_room = match figures.cold_tokens {
+        Some(cold_tokens) => figures.tokens < cold_tokens,
+        None => {
+            let from = messages(figures.threshold_tokens).saturating_mul(IDLE_FROM_PERCENT);
+            messages(figures.tokens).saturating_mul(100) <= from
+        }
+    };
+    if has_room {
         return CompactionVerdict::Stay(StayReason::RoomLeft);
     }
     if idle_for_ms(figures) < figures.cache_ttl_ms {

@@ -5,7 +5,7 @@ use throughline_tokens::{CachePrices, LimitPolicy, Limits, Usage};
 use super::Urgency::{Due, Must, Overdue};
 use super::{
     Automatic, CallSince, CompactionVerdict, IdleInput, ModelSwitch, PreflightInput, StayReason, Trigger,
-    Urgency, after_answer, before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
+    Urgency, after_answer, before_call, idle_in_ms, near_threshold, switch, while_idle,
 };
 use crate::limits::in_force::{EngineLimits, ModelInForce};
 
@@ -108,7 +108,7 @@ fn the_answer_needs_room_too() {
 fn only_the_prompt_counts_after_an_answer() {
     let usage =
         Usage { input: 10, cache_read: 60_000, cache_write: 20_000, output: 90_000, reasoning: 80_000 };
-    assert_eq!(settled_tokens(&usage), 80_010);
+    assert_eq!(usage.prompt(), 80_010);
     assert_eq!(after_answer(Automatic::On, false), STAY);
     assert_eq!(after_answer(Automatic::On, true), compact(Trigger::Settle, Due));
     assert_eq!(after_answer(Automatic::Off, true), OFF);
@@ -142,6 +142,7 @@ fn while_nothing_happens() {
             tokens,
             fixed_tokens: 0,
             threshold_tokens: 100_000,
+            cold_tokens: None,
             last_call_ms: 1_000_000,
             cache_ttl_ms: FIVE_MINUTES,
             now_ms: 1_000_000 + idle_ms,
@@ -158,6 +159,7 @@ fn idle_time_looks_at_the_messages_alone() {
         tokens,
         fixed_tokens: 42_000,
         threshold_tokens: 111_000,
+        cold_tokens: None,
         last_call_ms: 0,
         cache_ttl_ms: 300_000,
         now_ms: 300_000,

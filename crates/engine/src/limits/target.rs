@@ -4,14 +4,26 @@ use std::sync::Arc;
 
 use throughline_provider::{CachePolicy, CacheTtl};
 use throughline_store::{GuardScope, Millis};
-use throughline_tokens::{CachePrices, LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets, WrittenFor};
+use throughline_tokens::{
+    CachePrices, LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets, Usage, WrittenFor,
+};
 use throughline_transcript::WireFormat;
 
 use crate::limits::in_force::{EngineLimits, ModelInForce};
 use crate::limits::price_source::PriceSource;
 use crate::limits::threshold_origin::ThresholdOrigin;
-use crate::limits::token_model::token_model_for;
 use crate::upstream::Upstream;
+
+/// Limits that were decided in money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EconomyLimits {
+    /// Where a compaction starts, if that is sooner than the threshold.
+    pub(crate) threshold_tokens: u64,
+    /// From here on a compaction pays on a cold cache.
+    pub(crate) cold_tokens: u64,
+    /// What the messages are to have after a compaction, unless that is configured.
+    pub(crate) target_tokens: u64,
+}
 
 /// A model that can be asked.
 #[derive(Clone)]
@@ -56,6 +68,7 @@ impl ModelTarget {
         output_cap_tokens: Option<u64>,
         fixed_tokens: u64,
         prices: CachePrices,
+        economy: Option<EconomyLimits>,
     ) -> Result<ModelInForce, LimitError> {
         // Room for as much as the whole window holds is asked for by clients that do not know the window.
         let meant = output_cap_tokens.filter(|cap| *cap < self.policy.window_tokens);
@@ -63,7 +76,15 @@ impl ModelTarget {
             reserved_output_tokens: meant.unwrap_or(self.policy.reserved_output_tokens),
             ..self.policy
         };
-        let limits = Limits::beside(&policy, fixed_tokens)?;
+        let mut limits = Limits::beside(&policy, fixed_tokens)?;
+        if let Some(economy) = economy {
+            let sooner = Some(economy.threshold_tokens)
+                .filter(|tokens| *tokens < limits.threshold_tokens.effective)
+                .or(policy.threshold_tokens);
+            let target_tokens = policy.target_tokens.or(Some(economy.target_tokens));
+            let policy = LimitPolicy { threshold_tokens: sooner, target_tokens, ..policy };
+            limits = Limits::beside(&policy, fixed_tokens)?;
+        }
         Ok(ModelInForce {
             model: self.model.clone(),
             provider: self.provider.clone(),
@@ -84,8 +105,14 @@ impl ModelTarget {
         })
     }
 
+    /// The price of a million prompt tokens that no cache is involved in, where it is known and not zero.
+    pub(crate) fn input_price(&self, at_ms: Millis) -> Option<u64> {
+        let usage = Usage { input: 1_000_000, ..Usage::default() };
+        self.price_source.cost(&self.model, at_ms, usage, 0).micro_usd.filter(|price| *price > 0)
+    }
+
     pub(crate) fn token_model(&self) -> TokenModel {
-        token_model_for(&self.model, self.wire_format)
+        TokenModel::for_model(&self.model, self.wire_format)
     }
 
     /// What results of tools may take up in its window.

@@ -10,7 +10,7 @@ pub enum ThresholdOrigin {
     General,
     /// A pattern of `compression.models` fits.
     Pattern {
-        /// Which.
+        /// The pattern as configured.
         pattern: String,
     },
     /// Raised for a Codex subscription.

@@ -1,7 +1,7 @@
 //! The bytes of a body: the same whether few or all messages were looked at for marks.
 
 use proptest::prelude::*;
-use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl, MOST_MARKS};
+use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl};
 use throughline_testkit::any_conversation;
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestParts, System};
@@ -91,7 +91,7 @@ proptest! {
         let body = std::str::from_utf8(&near.body).unwrap();
         let system = RawJson(body).get("system").map_or(0, |system| CacheMarks::count_in(system.0));
         let total: usize = items(wire_format, &near).iter().map(|item| CacheMarks::count_in(item)).sum();
-        prop_assert!(total + system <= MOST_MARKS, "{} + {}", total, system);
+        prop_assert!(total + system <= CacheMarks::MOST, "{} + {}", total, system);
     }
 }
 

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use throughline_compaction::STUB_RESULT;
+use throughline_compaction::Repairs;
 use throughline_transcript::{
     Message, Part, RawJson, Role, SharedText, WireFormat, compact_json_string, decode_message, text_message,
     tool_result_stub,
@@ -158,10 +158,10 @@ fn stub(wire_format: WireFormat, call: &OpenCall) -> Option<String> {
             Some(format!(
                 "{{\"type\":\"{item_type}_output\",\"call_id\":{},\"output\":{}}}",
                 compact_json_string(&call.id),
-                compact_json_string(STUB_RESULT)
+                compact_json_string(Repairs::STUB_RESULT)
             ))
         }
-        _ => Some(tool_result_stub(wire_format, &call.id, STUB_RESULT)),
+        _ => Some(tool_result_stub(wire_format, &call.id, Repairs::STUB_RESULT)),
     }
 }
 

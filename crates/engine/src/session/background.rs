@@ -16,9 +16,12 @@ impl ManagedSession {
     }
 
     /// Starts preparing before a call is sent: the summary is written while the answer is. Where background requests give
-    /// way there is no such while, and what is begun now would be cancelled by the call itself.
+    /// way there is no such while, and what is begun now would be cancelled by the call itself. And where the client pays for
+    /// the notes, they are asked for once the call is answered: whatever pause came before it, the provider has the whole
+    /// prompt in its cache then, and reading it costs a tenth.
     pub(super) async fn prepare_beside_call(&mut self, tokens: u64) {
-        if !self.setup.target.upstream.cancels_background() {
+        let client_pays = self.setup.engine.summary_wait().is_some();
+        if !client_pays && !self.setup.target.upstream.cancels_background() {
             self.prepare_ahead(tokens).await;
         }
     }
@@ -48,6 +51,7 @@ impl ManagedSession {
         if !near_threshold(self.setup.policy.automatic, tokens, due_at) {
             return;
         }
+        self.tell_corrections().await;
         self.compaction.task_started_at_tokens = tokens;
         if self.compaction.progress.is_none() {
             self.compaction.progress = Some(PreparationProgress::Begun);

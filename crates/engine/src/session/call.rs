@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use throughline_provider::{AskedFor, OutgoingCall};
 use throughline_store::SessionId;
-use throughline_tokens::COMPACTIONS_PER_CALL;
+use throughline_tokens::Limits;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::call_input::{CallInput, CallOutcome, RecordTiming};
 use super::call_state::{CallState, SentRequest};
@@ -33,6 +34,15 @@ impl ManagedSession {
     /// May be dropped at any moment: what was recorded until then is recorded, and the conversation goes on. Whoever wants
     /// what had arrived of the answer kept as well cancels it by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, SessionError> {
+        let span = tracing::debug_span!("call", session = %self.id(), task = %input.task);
+        if span.is_disabled() {
+            return self.call_in_span(input).await;
+        }
+        // Boxed, so that calls without diagnostics need no room for the wrapper.
+        Box::pin(self.call_in_span(input)).instrument(span).await
+    }
+
+    async fn call_in_span(&mut self, input: CallInput) -> Result<CallOutcome, SessionError> {
         let CallInput {
             mut envelope,
             mut after_compaction,
@@ -63,6 +73,8 @@ impl ManagedSession {
             RecordTiming::Meanwhile => Box::pin(self.begin_recording(messages)).await?,
         }
         self.prompt.envelope.update(&envelope);
+        self.note_pause();
+        self.report_unknown_price().await;
         self.use_output_cap(envelope.output_cap_tokens()).await?;
         let mut state = CallState { waiting, marking, on_recorded, ..CallState::default() };
         let before = after_compaction.is_some().then(|| self.id().clone());
@@ -177,7 +189,7 @@ impl ManagedSession {
 
     /// Compacts before a call if that is due. A view that still does not fit is tried again with a smaller aim.
     pub(super) async fn preflight(&mut self, state: &mut CallState) -> Result<(), SessionError> {
-        for pass in 0..COMPACTIONS_PER_CALL {
+        for pass in 0..Limits::COMPACTIONS_PER_CALL {
             let pending = self.pending();
             if pass == 0 {
                 let pressure = self.budget.pressure_at(pending.total_tokens);
@@ -192,7 +204,9 @@ impl ManagedSession {
             let CompactionVerdict::Compact { trigger, urgency } = self.verdict_before(&pending).await else {
                 break;
             };
-            if (pass > 0 && urgency != Urgency::Must) || self.may_wait(urgency) {
+            let is_cold = trigger == Trigger::ColdCache;
+            // With this call the cache is warm again, so that nothing is gained by waiting.
+            if (pass > 0 && urgency != Urgency::Must) || (!is_cold && self.may_wait(urgency)) {
                 break;
             }
             let hard_limit = self.budget.model.hard_limit_tokens();
@@ -201,8 +215,11 @@ impl ManagedSession {
                 (Trigger::Preflight, Some(due)) => due,
                 (trigger, _) => trigger,
             };
-            let ask =
-                CompactionSpec { target_tokens, force: pass > 0, ..CompactionSpec::new(trigger, urgency) };
+            let ask = CompactionSpec {
+                target_tokens,
+                force: pass > 0 || is_cold,
+                ..CompactionSpec::new(trigger, urgency)
+            };
             let result = self.run_compaction(ask).await;
             // What is in vain now may not be once the provider has refused and more is at stake.
             let CompactionResult::Completed(_) = &result else { break };
@@ -233,7 +250,14 @@ impl ManagedSession {
             switch: self.budget.switch,
             since: if self.prompt.has_called { CallSince::AnotherCall } else { CallSince::Opened },
         };
-        let verdict = before_call(&figures);
+        let verdict = self.verdict_on_cold_cache(before_call(&figures), pending.total_tokens);
+        tracing::debug!(
+            tokens = figures.pending_tokens,
+            threshold = figures.model.limits.threshold_tokens,
+            engine_wants = figures.engine_wants,
+            ?verdict,
+            "decided before the call"
+        );
         self.budget.switch = crate::decide::trigger::ModelSwitch::No;
         verdict
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use throughline_compaction::{AbortReason, NoOpReason};
 use throughline_store::{Session, SessionId, StoreError, Summary, Version, ViewItem};
 use throughline_tokens::TokenModel;
+use tracing::Instrument as _;
 
 use super::compaction_result::{CompactionDone, CompactionResult, CompactionSpec, event_of};
 use super::compaction_state::LONGEST_WAIT;
@@ -22,7 +23,11 @@ impl ManagedSession {
     /// Makes a compaction, or says why not.
     pub(super) async fn run_compaction(&mut self, ask: CompactionSpec) -> CompactionResult {
         let trigger = ask.trigger;
-        let result = self.try_compaction(ask).await;
+        let span = tracing::debug_span!("compaction", session = %self.id(), ?trigger);
+        let result = match span.is_disabled() {
+            true => self.try_compaction(ask).await,
+            false => Box::pin(self.try_compaction(ask)).instrument(span).await,
+        };
         self.store_guard().await;
         let waits = matches!(&result, CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, .. });
         // The same is not told with every call.
@@ -71,6 +76,7 @@ impl ManagedSession {
             keep_messages: ask.keep_messages,
             memory_context: ask.memory_context,
         };
+        self.tell_corrections().await;
         let compressing = tokio::time::timeout(LONGEST_WAIT, self.setup.engine.compress(&request)).await;
         let outcome = match compressing.unwrap_or_else(|_| Err(too_late(self.setup.engine.name()))) {
             Ok(outcome) => outcome,
@@ -82,7 +88,12 @@ impl ManagedSession {
         // The engine's view of the conversation must be gone before the conversation grows again.
         drop(request);
         match outcome {
-            CompressOutcome::Completed(made) => {
+            CompressOutcome::Completed(mut made) => {
+                if !self.setup.target.policy.economy.is_off()
+                    && let Some(price) = self.setup.target.input_price(moment.now_ms)
+                {
+                    made.report.price(price, self.budget.model.prices);
+                }
                 let tokens = made.report.tokens;
                 let result = self.commit(*made, ask.trigger, moment).await;
                 if let CompactionResult::Completed(_) = &result {

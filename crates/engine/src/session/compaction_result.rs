@@ -16,23 +16,23 @@ pub enum CompactionResult {
     Completed(Box<CompactionDone>),
     /// There was nothing to be done.
     NoOp {
-        /// Why.
+        /// Why nothing was compacted.
         reason: NoOpReason,
-        /// In words.
+        /// A sentence for the user.
         detail: String,
     },
     /// Given up; the conversation is as it was.
     Aborted {
         /// Why; `None` when it was neither the summary nor the view.
         reason: Option<AbortReason>,
-        /// In words.
+        /// A sentence for the user.
         detail: String,
     },
     /// Put off by a guard.
     Blocked(CompactionBlock),
     /// Somebody else is at work on the conversation.
     Locked {
-        /// Who.
+        /// The program that has the conversation open.
         holder: Holder,
         /// Until when at most.
         until_ms: Millis,

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use throughline_store::{
-    Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, Session, SessionId, Store, StoreError, Version,
+    Link, LinkKind, NewSession, Origin, Owner, Session, SessionId, Store, StoreError, Version,
 };
 
 use super::{Freshness, History, ManagedSession, record};
@@ -139,7 +139,7 @@ fn branch_link(
 /// Opens a session under the first key that no session of its program has yet. Another process may take that key first,
 /// and the next one is tried then.
 fn open_with_free_key(store: &dyn Store, new: &NewSession, key: Option<&str>) -> Result<Session, StoreError> {
-    for number in 1..=MAX_NUMBERED {
+    for number in 1..=Session::MAX_NUMBERED {
         let Some(key) = key.map(|key| Session::numbered_key(key, number)) else { break };
         if store.session_by_origin(&new.owner, &new.origin.program, &key)?.is_some() {
             continue;

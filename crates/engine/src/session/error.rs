@@ -20,7 +20,7 @@ pub enum SessionError {
     Limits {
         /// The model.
         model: String,
-        /// Why.
+        /// The limit that cannot be met.
         source: LimitError,
     },
     /// The request cannot be written.
@@ -49,7 +49,7 @@ pub enum SessionError {
     /// Another process works on the conversation.
     #[error("the conversation is open elsewhere: {holder}")]
     Locked {
-        /// Who.
+        /// The program that has the conversation open.
         holder: Holder,
         /// Until when at most.
         until_ms: Millis,

@@ -25,6 +25,8 @@ use crate::prompt::estimate::Estimator;
 const RAISE_TOLD: &str = "notice_codex_autoraise";
 /// How long a provider that says nothing is taken to keep a prompt.
 const USUAL_CACHE_TTL_MS: u64 = 5 * 60 * 1_000;
+/// How long a provider keeps what a client marked for an hour.
+const AN_HOUR_MS: u64 = 60 * 60 * 1_000;
 
 impl ManagedSession {
     /// What a conversation begins with.
@@ -128,7 +130,7 @@ impl ManagedSession {
             });
         }
         let prices = target.prices(self.setup.host.now_ms());
-        let model = in_force(&target, None, self.budget.model.limits.fixed_tokens, prices)?;
+        let model = in_force(&target, None, self.budget.model.limits.fixed_tokens, prices, None)?;
         let calibrator = record::calibrator(&self.setup, target.scope(), self.setup.host.now_ms()).await?;
         self.budget.switch = switch(&self.budget.model, &model);
         self.setup.target = target;
@@ -176,6 +178,7 @@ impl ManagedSession {
             tokens: self.pending().total_tokens,
             fixed_tokens: self.budget.model.limits.fixed_tokens,
             threshold_tokens: self.budget.model.limits.threshold_tokens,
+            cold_tokens: self.cold_tokens(),
             last_call_ms: self.prompt.last_call_ms?,
             cache_ttl_ms,
             now_ms: self.setup.host.now_ms(),
@@ -261,6 +264,9 @@ impl ManagedSession {
 
     /// How long the provider keeps a prompt.
     fn cache_ttl_ms(&self) -> u64 {
+        if self.client_marks_an_hour() {
+            return AN_HOUR_MS;
+        }
         match self.setup.target.cache {
             CachePolicy::Marks { ttl, .. } => u64::try_from(ttl.duration().as_millis()).unwrap_or(u64::MAX),
             CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL_MS,

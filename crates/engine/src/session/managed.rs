@@ -9,6 +9,7 @@ use throughline_transcript::{Message, WireFormat};
 
 use super::budget::Budget;
 use super::compaction_state::CompactionState;
+use super::economy::EconomyState;
 use super::engine_link::EngineLink;
 use super::persistence::Persistence;
 use super::prompt_state::PromptState;
@@ -17,7 +18,7 @@ use crate::context_engine::status::{PendingRequest, Pressure};
 use crate::event::EngineEvent;
 use crate::limits::in_force::ModelInForce;
 use crate::limits::in_use::LimitsInUse;
-use crate::limits::target::ModelTarget;
+use crate::limits::target::{EconomyLimits, ModelTarget};
 use crate::prompt::pairs::open_calls;
 
 /// A session that is open: every call to its model goes through it.
@@ -32,6 +33,7 @@ pub struct ManagedSession {
     pub(super) compaction: CompactionState,
     pub(super) persistence: Persistence,
     pub(super) engine_link: EngineLink,
+    pub(super) economy: EconomyState,
 }
 
 impl ManagedSession {
@@ -54,7 +56,7 @@ impl ManagedSession {
         };
         let prices = setup.target.prices(now_ms);
         let nothing_fixed = 0;
-        let model = in_force(&setup.target, None, nothing_fixed, prices)?;
+        let model = in_force(&setup.target, None, nothing_fixed, prices, None)?;
         let mut session = Self {
             conversation: loaded.root,
             wire_format: loaded.view.session().wire_format,
@@ -63,6 +65,7 @@ impl ManagedSession {
             compaction: CompactionState::new(loaded.guard, loaded.compactions),
             persistence: Persistence::new(loaded.version, lock),
             engine_link: EngineLink::default(),
+            economy: EconomyState::default(),
             setup,
         };
         if let Some(last_call) = last_call {
@@ -177,6 +180,7 @@ impl ManagedSession {
     }
 
     pub(super) fn emit(&self, event: EngineEvent) {
+        tracing::debug!(session = %self.id(), ?event);
         self.setup.events.tell(event);
     }
 
@@ -190,9 +194,10 @@ pub(super) fn in_force(
     output_cap_tokens: Option<u64>,
     fixed_tokens: u64,
     prices: CachePrices,
+    economy: Option<EconomyLimits>,
 ) -> Result<ModelInForce, SessionError> {
     target
-        .in_force(output_cap_tokens, fixed_tokens, prices)
+        .in_force(output_cap_tokens, fixed_tokens, prices, economy)
         .map_err(|source| SessionError::Limits { model: target.model.clone(), source })
 }
 

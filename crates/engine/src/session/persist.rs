@@ -34,9 +34,10 @@ impl ManagedSession {
     /// Takes messages into the view, and begins to write them to the record.
     pub(super) async fn begin_recording(
         &mut self,
-        messages: Vec<IncomingMessage>,
+        mut messages: Vec<IncomingMessage>,
     ) -> Result<(), SessionError> {
         let _ = self.finish_writing().await;
+        self.add_recalled(&mut messages).await;
         self.accept(messages)?;
         if !self.persistence.unrecorded.is_empty() {
             self.begin_to_append();
@@ -73,11 +74,12 @@ impl ManagedSession {
     /// Takes messages into the record and the view. Where that fails and must not, they are not said.
     pub(super) async fn record_messages(
         &mut self,
-        messages: Vec<IncomingMessage>,
+        mut messages: Vec<IncomingMessage>,
     ) -> Result<(), SessionError> {
         // What is left from before is not part of this: it stays whatever happens.
         let _ = self.finish_writing().await;
         let before = self.persistence.unrecorded.len();
+        self.add_recalled(&mut messages).await;
         self.accept(messages)?;
         match self.write_unrecorded().await {
             Ok(()) => Ok(()),
@@ -151,9 +153,12 @@ impl ManagedSession {
     /// Long tool results among new messages give way to what is shown of them.
     fn fit_results(&mut self, messages: Vec<IncomingMessage>) -> Vec<FittedMessage> {
         let budgets = self.setup.target.tool_budgets();
-        let fitting = ResultFitter::new(&budgets, &self.setup.tool_output);
+        let mut names = std::mem::take(&mut self.prompt.view.names);
+        let policy = self.tool_output();
+        let fitting = ResultFitter::new(&budgets, &policy).shortening(self.shortening());
         let own: Vec<&Message> = messages.iter().map(|incoming| &incoming.message).collect();
-        let fitted = fitting.fit(&own, &mut self.prompt.view.names);
+        let fitted = fitting.fit(&own, &mut names);
+        self.prompt.view.names = names;
         let mut fitted = fitted.into_iter().flatten();
         let fit = |mut incoming: IncomingMessage| {
             let FittedResult { json, set_aside } = fitted.next().unwrap_or_default();
@@ -203,8 +208,9 @@ impl ManagedSession {
         incoming: IncomingMessage,
         at_ms: Millis,
     ) -> Result<(NewMessage, Message), SessionError> {
-        let shown = shown_as(&incoming)
-            .ok_or(StoreError::ViewRefused { problem: "what stands for a message in it is no message" })?;
+        let shown = shown_as(&incoming).ok_or(StoreError::ViewRefused {
+            problem: "the rendition of a message in it is not a message",
+        })?;
         let IncomingMessage { message, mut rendition } = incoming;
         let shown = if message.is_machine_written() { shown.marked_machine_written() } else { shown };
         if let Some(rendition) = &mut rendition {

@@ -54,7 +54,9 @@ impl ManagedSession {
         output_cap_tokens: Option<u64>,
     ) -> Result<(), SessionError> {
         let fixed_tokens = self.fixed_for_limits();
-        let model = in_force(&self.setup.target, output_cap_tokens, fixed_tokens, self.budget.model.prices)?;
+        let prices = self.budget.model.prices;
+        let economy = self.economy_limits();
+        let model = in_force(&self.setup.target, output_cap_tokens, fixed_tokens, prices, economy)?;
         if !self.engine_link.is_informed {
             self.budget.model = model;
             self.inform_engine().await;

@@ -155,7 +155,7 @@ impl ManagedSession {
         let open = all.filter(|(_, target)| target.wire_format == self.wire_format && !asked(&target.model));
         open.filter_map(|(index, target)| {
             let limits = &self.budget.model.limits;
-            let model = target.in_force(None, limits.fixed_tokens, self.budget.model.prices).ok()?;
+            let model = target.in_force(None, limits.fixed_tokens, self.budget.model.prices, None).ok()?;
             let prompt_room_tokens = model.prompt_room_tokens();
             Some((index, AlternativeModel { model: target.model.clone(), prompt_room_tokens }))
         })
@@ -176,6 +176,7 @@ impl ManagedSession {
                     Some(cap),
                     self.budget.model.limits.fixed_tokens,
                     self.budget.model.prices,
+                    None,
                 )?;
                 self.setup.target = smaller;
                 self.set_summary_target();

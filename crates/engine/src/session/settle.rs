@@ -15,7 +15,7 @@ use super::{ManagedSession, record};
 use crate::accounting::{CallRecord, CallUsage};
 use crate::context_engine::status::MeasuredUsage;
 use crate::decide::guard::GuardInput;
-use crate::decide::trigger::{CompactionVerdict, Trigger, after_answer, settled_tokens};
+use crate::decide::trigger::{CompactionVerdict, Trigger, after_answer};
 use crate::upstream::UpstreamAnswer;
 
 /// Calls that could not be booked yet are kept up to this number; then the oldest go.
@@ -126,6 +126,7 @@ impl ManagedSession {
             extras: Some(sent.extras.clone()),
         });
         self.prompt.last_call_ms = Some(self.setup.host.now_ms());
+        self.note_call();
     }
 
     /// What the measured prompt teaches: sizes, whether the last compaction was worth it, whether the next is due.
@@ -139,7 +140,7 @@ impl ManagedSession {
             self.compaction.guard.unmeasured();
             return;
         }
-        let tokens = settled_tokens(usage);
+        let tokens = usage.prompt();
         self.anchor_estimate(tokens, sent.estimated_tokens()).await;
         let threshold_tokens = self.budget.model.limits.threshold_tokens;
         self.compaction.guard.measured(GuardInput {

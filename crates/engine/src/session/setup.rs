@@ -5,6 +5,7 @@ use std::sync::Arc;
 use throughline_store::{IdLength, Owner, Store, StoredRendition};
 use throughline_transcript::Message;
 
+use super::automatic_recall::AutomaticRecall;
 use crate::context_engine::ContextEngine;
 use crate::decide::trigger::Automatic;
 use crate::event::EventSink;
@@ -46,6 +47,8 @@ pub struct CallPolicy {
     pub lock: LockPolicy,
     /// How new sessions are named.
     pub ids: IdLength,
+    /// What is sent along of the compacted part with what a person says (`recall.automatic`).
+    pub recall: Option<AutomaticRecall>,
 }
 
 /// What happens when the record cannot be written.

@@ -8,6 +8,7 @@ use throughline_store::{Guard, GuardScope};
 use super::ManagedSession;
 use super::record::{LEARNT_WINDOW, blocking};
 use crate::decide::guard::GUARD_NAME;
+use crate::recorded_state::RecordedState;
 
 impl ManagedSession {
     /// Keeps the state of the guards, if it changed. A failure is told and does not stop anything: the state is in memory.
@@ -44,6 +45,20 @@ impl ManagedSession {
         let kept = blocking(move || limits.save(store.as_ref(), owner, session, now_ms).map(|()| limits));
         if let Ok(limits) = kept.await {
             self.persistence.stored_limits = Some(limits);
+        }
+    }
+
+    /// Tells the engine what the person took out of the state. Where the record cannot say, it goes by what it heard last.
+    pub(super) async fn tell_corrections(&mut self) {
+        let (store, owner, session) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+        let now_ms = self.setup.host.now_ms();
+        let kept =
+            blocking(move || RecordedState::corrections(store.as_ref(), &owner, &session, now_ms)).await;
+        if let Ok(corrections) = kept {
+            let engine = Arc::clone(&self.setup.engine);
+            let told = engine.set_corrections(&corrections).await;
+            self.note_engine(told);
         }
     }
 

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use throughline_compaction::{SummaryDocument, WrittenBy};
+use throughline_compaction::{Section, SummaryDocument, WrittenBy};
 use throughline_provider::{HoldBack, OutgoingCall, Priority};
 use throughline_store::{NewCall, SessionId};
-use throughline_tokens::{ContentProfile, Usage};
+use throughline_tokens::{ContentProfile, TokenModel, Usage};
 use throughline_transcript::Message;
 use throughline_wire::Answer;
 use tokio::sync::mpsc;
@@ -16,16 +16,15 @@ use tokio_util::sync::CancellationToken;
 use super::failure::RouteFailure;
 use super::form::SummaryForm;
 use super::host::SummaryHost;
-use super::parse::{Notes, SummaryDefect, read_answer};
+use super::parse::{Notes, SummaryDefect, read_answer, read_section};
 use super::route::SummaryRoute;
 use crate::accounting::{CallRecord, CallUsage};
 use crate::host::Host;
 use crate::limits::target::ModelTarget;
-use crate::limits::token_model::token_model_for;
 use crate::upstream::{UpstreamAnswer, UpstreamFailureCause};
 
 /// What calls for summaries are booked as.
-pub const SUMMARY_TASK: &str = "compression";
+const SUMMARY_TASK: &str = "compression";
 
 /// Pieces of an answer that may wait to be looked at.
 const PIECES_WAITING: usize = 64;
@@ -119,6 +118,27 @@ impl SummaryCaller<'_> {
         self.send(route, call, &errand, read).await
     }
 
+    /// Makes a call for one section and reads what comes back.
+    pub(crate) async fn ask_section(
+        &self,
+        ask: SummaryCall<'_>,
+        section: Section,
+    ) -> Result<SummaryDocument, RouteFailure> {
+        let errand = CallPurpose {
+            task: SUMMARY_TASK,
+            failed: format!("no section {}", section.heading()),
+            prompt_tokens: ask.prompt_tokens,
+            answer_tokens: ask.answer_tokens,
+        };
+        let judge = ask.judge;
+        let read = |answer: &Answer| {
+            read_section(answer, section)
+                .and_then(|document| judge(&document).map(|()| document))
+                .map_err(RouteFailure::Defect)
+        };
+        self.send(ask.route, ask.call, &errand, read).await
+    }
+
     /// Makes a call, reads what comes back, and books it.
     pub(crate) async fn send<T>(
         &self,
@@ -170,7 +190,8 @@ impl SummaryCaller<'_> {
 }
 
 fn estimate(target: &ModelTarget, message: &Message) -> u64 {
-    token_model_for(&target.model, target.wire_format).estimate_content(&ContentProfile::of_message(message))
+    TokenModel::for_model(&target.model, target.wire_format)
+        .estimate_content(&ContentProfile::of_message(message))
 }
 
 fn millis(time: Duration) -> u64 {

@@ -48,7 +48,7 @@ pub(crate) enum RouteFailure {
     },
     /// It failed a short while ago.
     Resting {
-        /// How.
+        /// How the call failed.
         failure: Box<RouteFailure>,
         /// Until when it is left alone.
         until_ms: Millis,

@@ -55,7 +55,7 @@ impl fmt::Display for InlineObstacle {
         f.write_str(match self {
             Self::OtherModel => "another model is asked",
             Self::NotSent => "the conversation was not sent in its present form yet",
-            Self::SentTooLittle => "what is folded reaches beyond what was sent",
+            Self::SentTooLittle => "the part to be summarised reaches beyond what was sent",
             Self::NoRoom => "the window has no room for it",
             Self::Constrained => "the request forces tools, a form of answer or a place to stop",
             Self::ProviderState => "the request relies on what the provider keeps",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use throughline_compaction::{SummaryDocument, SummaryRequest, find_summary};
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::Millis;
-use throughline_tokens::TextProfile;
+use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::{Message, Part, RawJson};
 use throughline_wire::{Request, Streaming};
 
@@ -14,7 +14,6 @@ use super::form::InlineObstacle;
 use super::prompt::{HasNotes, SummaryBrief};
 use super::standalone::cap_member;
 use super::transcript::shortened;
-use crate::limits::token_model::token_model_for;
 use crate::prompt::cached_prompt::CachedPrompt;
 
 /// How long a provider that says nothing is taken to keep a prompt.
@@ -58,7 +57,7 @@ impl InlineCall {
             return Err(InlineObstacle::Constrained);
         }
         let instruction = instruction(request, brief, kept);
-        let token_model = token_model_for(&target.model, target.wire_format);
+        let token_model = TokenModel::for_model(&target.model, target.wire_format);
         let instruction_tokens = token_model.estimate(&TextProfile::of(&instruction));
         let sent_tokens = cached_prompt.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
         let prompt_tokens = sent_tokens.saturating_add(instruction_tokens);

@@ -31,7 +31,7 @@ pub(crate) enum SummaryDefect {
     OnlyReasoning,
     /// The model called a tool instead.
     CalledTool {
-        /// Which.
+        /// The name of the tool.
         name: String,
     },
     /// The model declined.
@@ -93,14 +93,49 @@ pub(crate) struct Notes {
 
 /// Reads an answer.
 pub(crate) fn read_answer(answer: &Answer) -> Result<Notes, SummaryDefect> {
+    if is_cut_off(answer) && answer.tool_calls().next().is_none() && answer.refusal().is_none() {
+        return Err(SummaryDefect::CutOff);
+    }
+    read_text(&answer_text(answer)?)
+}
+
+/// Reads an answer that is to be one section. Of one that was cut off the whole lines count.
+pub(crate) fn read_section(answer: &Answer, section: Section) -> Result<SummaryDocument, SummaryDefect> {
+    let text = answer_text(answer)?;
+    let said = without_thinking(&text).ok_or(SummaryDefect::OnlyReasoning)?;
+    let mut lines: Vec<&str> = said.lines().map(str::trim).collect();
+    if is_cut_off(answer) {
+        lines.pop();
+    }
+    let mut document = SummaryDocument::default();
+    for line in lines.into_iter().filter(|line| heading(line).is_none() && !line.starts_with("```")) {
+        let point = line.trim_start_matches(['-', '*', '•', ' ']);
+        let numbered = point.trim_start_matches(|c: char| c.is_ascii_digit());
+        let point = numbered.strip_prefix(". ").filter(|_| numbered.len() < point.len()).unwrap_or(point);
+        let says_nothing = matches!(point.trim_end_matches('.'), "" | "None" | "none" | "N/A");
+        match section {
+            _ if says_nothing => {}
+            Section::CompletedActions => document.add_action(point),
+            section => document.add(section, point),
+        }
+    }
+    if document.is_empty() && is_cut_off(answer) {
+        return Err(SummaryDefect::CutOff);
+    }
+    Ok(document)
+}
+
+fn is_cut_off(answer: &Answer) -> bool {
+    matches!(answer.stop.reason, StopReason::OutputLimit | StopReason::WindowLimit)
+}
+
+/// The words of an answer that is neither a call nor a refusal.
+fn answer_text(answer: &Answer) -> Result<String, SummaryDefect> {
     if let Some(call) = answer.tool_calls().next() {
         return Err(SummaryDefect::CalledTool { name: call.name.clone() });
     }
     if let Some(words) = answer.refusal() {
         return Err(SummaryDefect::Declined { words: shown(&words) });
-    }
-    if matches!(answer.stop.reason, StopReason::OutputLimit | StopReason::WindowLimit) {
-        return Err(SummaryDefect::CutOff);
     }
     let text = answer.text();
     if answer.stop.reason == StopReason::Refused {
@@ -114,7 +149,7 @@ pub(crate) fn read_answer(answer: &Answer) -> Result<Notes, SummaryDefect> {
             (false, false) => SummaryDefect::Blank,
         });
     }
-    read_text(&text)
+    Ok(text)
 }
 
 /// Reads the words of an answer.

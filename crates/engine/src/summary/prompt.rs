@@ -19,6 +19,7 @@ const AGAIN: &str = include_str!("prompts/again.md");
 const MINUTES: &str = include_str!("prompts/minutes.md");
 const HOURS: &str = include_str!("prompts/hours.md");
 const DAYS: &str = include_str!("prompts/days.md");
+const SMALL: &str = include_str!("prompts/small.md");
 const TERSE: &str = include_str!("prompts/terse.md");
 
 /// Words a token has, in hundredths: people's languages differ, and this one is for orientation.
@@ -48,6 +49,25 @@ impl SummaryBrief<'_> {
     pub(crate) fn apart_system(&self) -> String {
         let intro = APART.trim_end().replace("{mark}", &self.mark.to_string());
         format!("{intro}\n\n{}", self.how())
+    }
+
+    /// Standing instructions for a small model that is asked for one section at a time.
+    pub(crate) fn small_system(&self) -> String {
+        SMALL.trim_end().replace("{mark}", &self.mark.to_string())
+    }
+
+    /// What is quoted for a small model, and the one section it is asked for. Only the end differs from section to section,
+    /// so that the model's server reads the messages once.
+    pub(crate) fn small_request(&self, transcript: &str, section: Section) -> String {
+        let mut parts = vec![self.mark.quote("messages", transcript)];
+        if let Some(focus) = self.focus {
+            parts.push(FOCUS.trim_end().replace("{mark}", &self.mark.to_string()));
+            parts.push(self.mark.quote("focus", focus));
+        }
+        let words = self.budget_tokens.saturating_mul(WORDS_PERCENT) / 100;
+        let wanted = small_guidance(section);
+        parts.push(format!("{wanted} At most {words} words."));
+        parts.join("\n\n")
     }
 
     /// What is quoted for it, and the request itself. `next` is what the person says after the quoted part.
@@ -154,6 +174,19 @@ pub(crate) enum HasNotes {
 
 fn update(place: &str) -> String {
     UPDATE.trim_end().replace("{where}", place)
+}
+
+/// What a small model is asked about a section.
+fn small_guidance(section: Section) -> &'static str {
+    match section {
+        Section::Goal => "Write what the person wants to achieve.",
+        Section::CompletedActions => {
+            "Write what was done and found, oldest first: for each request the result, not the steps."
+        }
+        Section::KeyDecisions => "Write what was decided, each with its reason.",
+        Section::InProgress => "Write the next step: which file, function or command, and what to change.",
+        other => guidance(other),
+    }
 }
 
 /// What the prompt says about a section: a model that only says it again has said nothing.

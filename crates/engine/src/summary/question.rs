@@ -4,7 +4,7 @@
 
 use std::sync::Mutex;
 
-use throughline_tokens::TextProfile;
+use throughline_tokens::{TextProfile, TokenModel};
 
 use super::answer_budget::answer_room;
 use super::call::{CallPurpose, CallTotals, SummaryCaller};
@@ -13,7 +13,6 @@ use super::form::SummaryForm;
 use super::source::{ModelAnswer, ModelQuestion};
 use super::standalone::{Cap, plain_call};
 use super::summariser::ModelSummaries;
-use crate::limits::token_model::token_model_for;
 
 impl ModelSummaries {
     /// Asks one model after the other until one answers.
@@ -34,7 +33,7 @@ impl ModelSummaries {
         for route in self.routes() {
             let target = &route.target;
             let window_tokens = target.policy.window_tokens;
-            let model = token_model_for(&target.model, target.wire_format);
+            let model = TokenModel::for_model(&target.model, target.wire_format);
             let estimate = |text: &str| model.estimate(&TextProfile::of(text));
             let answer_tokens = answer_room(question.answer_tokens, &target.model, window_tokens);
             let key = route.key(SummaryForm::Standalone);

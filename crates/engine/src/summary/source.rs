@@ -42,9 +42,6 @@ impl SummariserSource for OneSummariser {
     }
 }
 
-/// What calls for answers are booked as.
-pub const QUESTION_TASK: &str = "recall";
-
 /// A question with everything it is to be answered from.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelQuestion<'a> {
@@ -60,6 +57,11 @@ pub struct ModelQuestion<'a> {
     pub text: &'a str,
     /// Room for the answer.
     pub answer_tokens: u64,
+}
+
+impl ModelQuestion<'_> {
+    /// The name under which calls that answer questions are recorded.
+    pub const TASK: &'static str = "recall";
 }
 
 /// An answer.

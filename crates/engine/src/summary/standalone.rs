@@ -1,7 +1,7 @@
 //! Asking any model apart from the conversation: what is folded quoted as data, in parts where its window is too small.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use throughline_compaction::{
     Maker, Manner, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
@@ -9,7 +9,7 @@ use throughline_compaction::{
 use throughline_provider::{AskedFor, OutgoingCall, ProviderErrorKind, RequestComplaint};
 use throughline_redact::Redactor;
 use throughline_tokens::{TextProfile, TokenModel};
-use throughline_transcript::{Role, SharedText, WireFormat, decode_message, human_words, text_message};
+use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{CapMember, Request, RequestParts, Streaming, System};
 
 use super::answer_budget::answer_room;
@@ -40,6 +40,11 @@ const PART_BUDGET_PERCENT: u64 = 125;
 const NEXT_CHARS: u64 = 700;
 /// ... and at most one for so many tokens of the window.
 const NEXT_CHAR_TOKENS: u64 = 16;
+/// A model with a window of at most this is asked for one section at a time: instructions for thirteen sections and an
+/// answer with all of them would leave it little to read, and models so small lose track of them.
+const SMALL_WINDOW_TOKENS: u64 = 8_192;
+/// The longest section of such a model, as a share of its window.
+const SMALL_SECTION_PERCENT: u64 = 8;
 /// A second try after one that was too long aims at this share of the room.
 const SHORTER_PERCENT: u64 = 65;
 
@@ -101,7 +106,12 @@ impl StandaloneCall<'_> {
     pub(crate) fn size(&self, request: &SummaryRequest<'_>) -> (u64, u64) {
         let parts = throughline_compaction::split_span(request, self).map_or(1, |parts| parts.len() as u64);
         let messages: u64 = self.whole.clone().map(|message| self.reads_tokens(request, message)).sum();
-        (messages.saturating_add(self.overhead_tokens(request).saturating_mul(parts)), parts)
+        let tokens = messages.saturating_add(self.overhead_tokens(request).saturating_mul(parts));
+        if self.is_small() {
+            // Two sections of every part, and one more of the first and of the last.
+            return (tokens.saturating_mul(2), parts.saturating_mul(2).saturating_add(2));
+        }
+        (tokens, parts)
     }
 
     fn masked(&self, text: &str) -> String {
@@ -112,7 +122,7 @@ impl StandaloneCall<'_> {
         // What the person said last and what is not folded shows what matters.
         let last = request.messages.iter().enumerate().rfind(|(_, message)| message.is_human());
         let next = last.filter(|(index, _)| !request.plan.summarised().any(|folded| folded == *index));
-        let next = next.and_then(|(_, message)| human_words(message)).filter(|words| !words.is_empty());
+        let next = next.and_then(|(_, message)| message.human_words()).filter(|words| !words.is_empty());
         let next_chars = NEXT_CHARS.min(self.window_tokens / NEXT_CHAR_TOKENS) as usize;
         PromptParts {
             earlier: request.earlier.map(|earlier| self.masked(&earlier.to_markdown())),
@@ -133,10 +143,19 @@ impl StandaloneCall<'_> {
         answer_room(budget_tokens, &self.route.target.model, self.window_tokens).min(most)
     }
 
+    fn is_small(&self) -> bool {
+        self.window_tokens <= SMALL_WINDOW_TOKENS
+    }
+
     /// Tokens of a prompt beside the messages.
     fn overhead_tokens(&self, request: &SummaryRequest<'_>) -> u64 {
         let around = self.around(request);
         let mark = QuoteMark::draw(&|| 0, std::iter::empty());
+        if self.is_small() {
+            let brief = self.brief(&mark, self.section_tokens(), &around, None);
+            let text = brief.small_request("", Section::CompletedActions);
+            return self.estimate(&brief.small_system()).saturating_add(self.estimate(&text));
+        }
         let brief = self.brief(&mark, self.most_budget(request), &around, None);
         let text = brief.apart_request(around.earlier.as_deref(), "", around.next.as_deref());
         self.estimate(&brief.apart_system()).saturating_add(self.estimate(&text))
@@ -179,7 +198,124 @@ impl StandaloneCall<'_> {
         share.saturating_add(carried).max(LEAST_PART_BUDGET_TOKENS).min(most)
     }
 
+    fn section_tokens(&self) -> u64 {
+        self.window_tokens.saturating_mul(SMALL_SECTION_PERCENT) / 100
+    }
+
+    /// A part by a small model: one section after the other, and only those that take understanding. Rules write the
+    /// others, and whatever the model could not write.
+    async fn part_by_section(&self, request: &SummaryRequest<'_>) -> Result<SummaryDocument, RouteFailure> {
+        let around = self.around(request);
+        let mut sections = vec![Section::CompletedActions, Section::KeyDecisions];
+        if request.span.start == self.whole.start {
+            sections.insert(0, Section::Goal);
+        }
+        if request.span.end == self.whole.end {
+            sections.push(Section::InProgress);
+        }
+        let mut written = SummaryDocument::default();
+        let mut failure = None;
+        for section in sections {
+            match self.section(request, &around, section).await {
+                Ok(part) => {
+                    for entry in part.entries(section) {
+                        written.entries_mut(section).push(entry.clone());
+                    }
+                }
+                Err(RouteFailure::Defect(defect)) => {
+                    self.log().missing.push(section);
+                    failure = Some(RouteFailure::Defect(defect));
+                }
+                // Nobody is there, or the request is too large: the next section would fare no better.
+                Err(other) => return Err(other),
+            }
+        }
+        match failure {
+            Some(failure) if written.is_empty() => Err(failure),
+            _ if written.is_empty() => Err(RouteFailure::Defect(SummaryDefect::SaysNothing)),
+            _ => {
+                if let Some(earlier) = request.earlier {
+                    carry_rules(&mut written, earlier);
+                }
+                Ok(written)
+            }
+        }
+    }
+
+    /// One section by a small model.
+    async fn section(
+        &self,
+        request: &SummaryRequest<'_>,
+        around: &PromptParts,
+        section: Section,
+    ) -> Result<SummaryDocument, RouteFailure> {
+        let mut cap = Cap::Usual;
+        loop {
+            let host = self.desk.host;
+            let beside = around.focus.as_deref().into_iter();
+            let mark = QuoteMark::draw(&|| host.random(), self.rendered.texts().chain(beside));
+            let brief = self.brief(&mark, self.section_tokens(), around, None);
+            let transcript = self.transcript(request, &mark)?;
+            let texts = (brief.small_system(), brief.small_request(&transcript, section));
+            let (call, prompt_tokens, answer_tokens) = self.written(&texts, self.section_tokens(), cap)?;
+            let ask = SummaryCall {
+                route: self.route,
+                form: SummaryForm::Standalone,
+                call,
+                prompt_tokens,
+                answer_tokens,
+                judge: &|document| is_shorter(document, request, &self.whole),
+            };
+            let failure = match self.desk.ask_section(ask, section).await {
+                Ok(document) => return Ok(document),
+                Err(failure) => failure,
+            };
+            match self.mended_cap(&failure).filter(|mended| *mended != cap && cap == Cap::Usual) {
+                Some(mended) => cap = mended,
+                None => return Err(failure),
+            }
+        }
+    }
+
+    fn log(&self) -> MutexGuard<'_, AttemptLog> {
+        self.happened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The messages of a part, written out.
+    fn transcript(&self, request: &SummaryRequest<'_>, mark: &QuoteMark) -> Result<String, RouteFailure> {
+        let room = self.part_tokens(request).unwrap_or(0);
+        let written = self.rendered.within(request.span.clone(), mark, room, &self.token_model);
+        written.ok_or_else(|| RouteFailure::WindowTooSmall {
+            window_tokens: self.window_tokens,
+            needed_tokens: request.span.clone().map(|message| self.reads_tokens(request, message)).sum(),
+        })
+    }
+
+    /// A call with these instructions and this text, the tokens of its prompt, and those its answer may have.
+    fn written(
+        &self,
+        (system, text): &(String, String),
+        budget_tokens: u64,
+        cap: Cap,
+    ) -> Result<(OutgoingCall, u64, u64), RouteFailure> {
+        let answer_tokens = self.answer_tokens(budget_tokens);
+        let (call, answer_tokens) =
+            plain_call(self.route, self.window_tokens, (system, text), answer_tokens, cap)?;
+        let call = match self.extras {
+            Some(prompt) => OutgoingCall {
+                headers: prompt.extras().headers.clone(),
+                query: prompt.extras().query.clone(),
+                ..call
+            },
+            None => call,
+        };
+        Ok((call, self.estimate(system).saturating_add(self.estimate(text)), answer_tokens))
+    }
+
     async fn part(&self, request: &SummaryRequest<'_>) -> Result<SummaryDocument, RouteFailure> {
+        if self.is_small() {
+            return self.part_by_section(request).await;
+        }
         let around = self.around(request);
         let mut next =
             StandaloneAttempt { budget_tokens: self.part_budget(request), problem: None, cap: Cap::Usual };
@@ -234,29 +370,10 @@ impl StandaloneCall<'_> {
         let beside = beside.into_iter().flatten().map(String::as_str);
         let mark = QuoteMark::draw(&|| host.random(), self.rendered.texts().chain(beside));
         let brief = self.brief(&mark, this.budget_tokens, around, this.problem.as_deref());
-        let room = self.part_tokens(request).unwrap_or(0);
-        let written = self.rendered.within(request.span.clone(), &mark, room, &self.token_model);
-        let Some(transcript) = written else {
-            let tokens = request.span.clone().map(|message| self.reads_tokens(request, message)).sum();
-            return Err(RouteFailure::WindowTooSmall {
-                window_tokens: self.window_tokens,
-                needed_tokens: tokens,
-            });
-        };
-        let system = brief.apart_system();
+        let transcript = self.transcript(request, &mark)?;
         let text = brief.apart_request(around.earlier.as_deref(), &transcript, around.next.as_deref());
-        let answer_tokens = self.answer_tokens(this.budget_tokens);
-        let (call, answer_tokens) =
-            plain_call(self.route, self.window_tokens, (&system, &text), answer_tokens, this.cap)?;
-        let call = match self.extras {
-            Some(prompt) => OutgoingCall {
-                headers: prompt.extras().headers.clone(),
-                query: prompt.extras().query.clone(),
-                ..call
-            },
-            None => call,
-        };
-        let prompt_tokens = self.estimate(&system).saturating_add(self.estimate(&text));
+        let texts = (brief.apart_system(), text);
+        let (call, prompt_tokens, answer_tokens) = self.written(&texts, this.budget_tokens, this.cap)?;
         let ask = SummaryCall {
             route: self.route,
             form: SummaryForm::Standalone,
@@ -273,8 +390,7 @@ impl StandaloneCall<'_> {
         if let Some(earlier) = request.earlier {
             carry_rules(&mut document, earlier);
         }
-        let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
-        happened.missing.extend(notes.missing);
+        self.log().missing.extend(notes.missing);
         document
     }
 }
@@ -294,7 +410,8 @@ impl Summariser for StandaloneCall<'_> {
 
     fn part_tokens(&self, request: &SummaryRequest<'_>) -> Option<u64> {
         let margin = self.window_tokens.saturating_mul(MARGIN_PERCENT) / 100;
-        let answer = self.answer_tokens(self.most_budget(request));
+        let most = if self.is_small() { self.section_tokens() } else { self.most_budget(request) };
+        let answer = self.answer_tokens(most);
         let room = self
             .window_tokens
             .saturating_sub(margin)
@@ -311,7 +428,7 @@ impl Summariser for StandaloneCall<'_> {
         Box::pin(async move {
             self.part(&request).await.map_err(|failure| {
                 let words = failure.to_string();
-                self.happened.lock().unwrap_or_else(PoisonError::into_inner).failure = Some(failure);
+                self.log().failure = Some(failure);
                 // What it is in kind is kept above.
                 SummariseError::Permanent(words)
             })

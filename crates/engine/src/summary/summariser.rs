@@ -14,6 +14,7 @@ use throughline_compaction::{
 use throughline_provider::{Priority, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{Millis, SessionId};
+use throughline_tokens::TokenModel;
 
 use super::call::{CallTotals, SummaryCall, SummaryCaller};
 use super::failure::{FailedRoute, RouteFailure, all_failed};
@@ -30,7 +31,6 @@ use super::transcript::RenderedTranscript;
 use crate::context_engine::outcome::CompressRequest;
 use crate::decide::trigger::Trigger;
 use crate::host::Host;
-use crate::limits::token_model::token_model_for;
 use crate::prompt::cached_prompt::CachedPrompt;
 
 /// How often a smaller window is tried after a refusal.
@@ -378,7 +378,7 @@ impl ModelSummariser {
             memory: self.memory.as_deref(),
             today: &work.today,
             window_tokens,
-            token_model: token_model_for(&route.target.model, route.target.wire_format),
+            token_model: TokenModel::for_model(&route.target.model, route.target.wire_format),
             extras: self.cached_prompt.as_ref().filter(|prompt| route.is(prompt.target())),
             whole: work.request.span.clone(),
             happened: Mutex::default(),
@@ -439,7 +439,8 @@ fn priority_of(trigger: Trigger) -> Priority {
         | Trigger::Overflow
         | Trigger::Manual
         | Trigger::ModelSwitch
-        | Trigger::Hygiene => Priority::Foreground,
+        | Trigger::Hygiene
+        | Trigger::ColdCache => Priority::Foreground,
     }
 }
 

@@ -349,7 +349,7 @@ async fn when_nobody_writes_the_kind_of_failure_decides() {
         panic!("rules always work")
     };
     assert_eq!(done.quality, Quality::Rules);
-    assert!(done.report.warnings[0].starts_with("folded by rules, because"), "{:?}", done.report.warnings);
+    assert!(done.report.warnings[0].starts_with("compacted by rules, because"), "{:?}", done.report.warnings);
     // What needs a change is not waited for.
     let own = scripted(WireFormat::Chat, vec![Act::fail(ProviderErrorKind::Auth)]);
     let lasting = Stage::new(WireFormat::Chat, vec![]).main(&own, HasSent::No);
@@ -415,28 +415,59 @@ async fn a_small_window_reads_in_parts_and_a_refusal_makes_them_smaller() {
     assert!((2..12).contains(&first), "{first}");
     assert_eq!(done.report.written_by.unwrap().calls, first as u64);
 
-    let refused = ProviderErrorKind::PromptTooLong { window_tokens: Some(8_000), prompt_tokens: None };
+    let refused = ProviderErrorKind::PromptTooLong { window_tokens: Some(10_000), prompt_tokens: None };
     let small = scripted(WireFormat::Chat, vec![Act::fail(refused)]);
-    for number in 0..40 {
+    for number in 0..80 {
         small.then(Act::Say(notes(&format!("part {number}"))));
     }
     let stage = Stage::new(WireFormat::Chat, vec![route("small", 200_000, &small)]);
     stage.completed().await;
     let after = small.calls().len() - 1;
-    assert!(after > first, "{after} parts for a window of 8,000, {first} for one of 12,000");
+    assert!(after > first, "{after} parts for a window of 10,000, {first} for one of 12,000");
     // What was learnt is known the next time.
     stage.completed().await;
     assert_eq!(small.calls().len() - 1, 2 * after);
 
     let tiny = scripted(WireFormat::Chat, vec![]);
-    let stage = Stage::new(WireFormat::Chat, vec![route("tiny", 1_000, &tiny)]);
+    let stage = Stage::new(WireFormat::Chat, vec![route("tiny", 300, &tiny)]);
     let done = stage.completed().await;
     assert_eq!((done.quality, tiny.calls().len()), (Quality::Rules, 0));
     assert!(
-        done.report.warnings[0].contains("window of 1000 tokens is too small"),
+        done.report.warnings[0].contains("window of 300 tokens is too small"),
         "{:?}",
         done.report.warnings
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_with_a_small_window_is_asked_for_one_section_at_a_time() {
+    let small = scripted(WireFormat::Chat, vec![]);
+    // The third call says nothing of use; the others answer in a list, with a heading they were not asked for.
+    small.then(Act::Say("- The loader is to be faster.".to_owned()));
+    small.then(Act::Say("## Completed Actions\n1. The cache was added.\n- It was measured.".to_owned()));
+    small.then(Act::Say("None.".to_owned()));
+    for _ in 0..400 {
+        small.then(Act::Say("- The parser was split in two.".to_owned()));
+    }
+    let stage = Stage::new(WireFormat::Chat, vec![route("small", 6_000, &small)]);
+    let done = stage.completed().await;
+    assert_eq!(done.quality, Quality::Model);
+    let bodies = small.bodies();
+    assert!(bodies.iter().all(|body| !body.contains("## Goal")), "no instructions for thirteen sections");
+    let model = throughline_tokens::TokenModel::for_model("small", WireFormat::Chat);
+    for body in &bodies {
+        let tokens = model.estimate(&throughline_tokens::TextProfile::of(body));
+        assert!(tokens < 6_000, "{tokens}");
+    }
+    assert!(bodies[0].contains("what the person wants to achieve"), "{}", bodies[0]);
+    let document = done.summary.unwrap().document;
+    for words in ["The loader is to be faster.", "The cache was added.", "The parser was split in two."] {
+        assert!(document.contains(words), "{words}\n{document}");
+    }
+    // One that answers nothing at all leaves the notes to the rules.
+    let silent = scripted(WireFormat::Chat, (0..400).map(|_| Act::Say("None.".to_owned())).collect());
+    let stage = Stage::new(WireFormat::Chat, vec![route("silent", 6_000, &silent)]);
+    assert_eq!(stage.completed().await.quality, Quality::Rules);
 }
 
 #[tokio::test(start_paused = true)]
@@ -470,7 +501,7 @@ async fn rules_of_the_person_in_earlier_notes_stay_whatever_a_model_makes_of_the
     earlier.add(throughline_compaction::Section::Goal, "Mend the ledger.");
     let frame =
         throughline_compaction::SummaryFrame { messages: 40, kept: 5, maker: Maker::Model, recall: None };
-    let summary = throughline_compaction::summary_text(&earlier.to_markdown(), &frame);
+    let summary = frame.message_text(&earlier.to_markdown());
     let mut messages = vec![said(Role::User, "Start."), said(Role::Assistant, &summary)];
     messages.extend(session(WireFormat::Chat, 160, 160_000));
     own.then(Act::Say(notes("forgetful")));

@@ -56,7 +56,7 @@ pub(crate) enum Act {
     Say(String),
     /// Answers like this.
     Draft(AnswerDraft),
-    /// Fails.
+    /// The call fails with this error.
     Fail(ProviderError),
     /// Says nothing, ever.
     Silent,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use throughline_compaction::SummaryRequest;
 use throughline_redact::Redactor;
 use throughline_tokens::{TextProfile, TokenModel};
-use throughline_transcript::{Message, Part, Role, human_words};
+use throughline_transcript::{Message, Part, Role};
 
 use super::quote_mark::QuoteMark;
 
@@ -208,7 +208,7 @@ fn piece(
     };
     if speaker == TranscriptSpeaker::Person {
         // What programs added to a person's message is not theirs.
-        words(&human_words(message).unwrap_or_default(), &mut blocks);
+        words(&message.human_words().unwrap_or_default(), &mut blocks);
     }
     for part in message.parts() {
         match part {

@@ -6,8 +6,9 @@ use hyper::Response;
 use serde::Serialize;
 use serde_json::json;
 use throughline_store::{
-    CallFilter, Conversation, ItemEntry, ListCursor, MessageEntry, Millis, Owner, SearchMode, SearchQuery,
-    Session, SessionFilter, SessionId, Store, StoreError, UsageOverview, ViewChange, ViewMessage,
+    CallFilter, Conversation, ItemEntry, ListCursor, MessageEntry, Millis, Owner, Savings, SearchMode,
+    SearchQuery, Session, SessionFilter, SessionId, Store, StoreError, UsageBy, UsageOverview, UsageTotal,
+    ViewChange, ViewMessage,
 };
 use throughline_transcript::Role;
 
@@ -27,13 +28,15 @@ const USUAL_MESSAGES: usize = 200;
 const MOST_MESSAGES: usize = 1_000;
 const MOST_HITS: usize = 1_000;
 const MOST_NEIGHBOURS: usize = 20;
+/// No clock is further from UTC.
+const MOST_OFFSET: i32 = 15 * 60;
 /// The latest moment that can be asked for: the largest number every reader of JSON keeps whole.
 const LATEST_MS: Millis = (1 << 53) - 1;
 /// The roles a search tells apart.
 const ROLES: [Role; 5] = [Role::User, Role::Assistant, Role::Tool, Role::System, Role::Developer];
 
 /// Asks the record in the tenant's name, without anyone waiting for a disk.
-async fn ask<T: Send + 'static>(
+pub(super) async fn ask<T: Send + 'static>(
     gateway: &Tenant,
     question: impl FnOnce(&dyn Store, &Owner) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -58,7 +61,10 @@ pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response
     let limit = query.number("limit", 1, MOST_LISTED)?.unwrap_or(USUAL_LISTED);
     let filter = SessionFilter {
         since_ms: moment(query, "since_ms")?,
+        until_ms: moment(query, "until_ms")?,
         program: query.text("program").map(str::to_owned),
+        model: query.text("model").map(str::to_owned),
+        project: query.text("project").map(str::to_owned),
         include_attached: query.switch("attached")?,
         after: query.text("after").map(list_position).transpose()?,
         // One more than is shown tells whether there are more.
@@ -108,14 +114,16 @@ pub(super) async fn transcript(
 ) -> Result<Response<ResponseBody>, ApiError> {
     let limit = query.number("limit", 1, MOST_MESSAGES)?.unwrap_or(USUAL_MESSAGES);
     let from = query.number("from_seq", 0, u64::from(u32::MAX))?.unwrap_or(0);
+    let messages_only = query.switch("messages_only")?;
     let reference = reference.to_owned();
     let found = ask(gateway, move |store, owner| {
         let session = Session::find(store, owner, &reference)?;
-        let turnings = ViewChange::all(store, owner, &session)?;
-        Ok((store.transcript(owner, &session.id)?, turnings, session))
+        let turnings = if messages_only { Vec::new() } else { ViewChange::all(store, owner, &session)? };
+        // Only the page is read, and one message more, which tells whether there are more.
+        let end = from.saturating_add(limit as u64).saturating_add(1);
+        Ok((session.transcript_part(store, owner, from..end)?, turnings, session))
     });
     let (mut said, turnings, session) = found.await?;
-    said.retain(|message| message.seq >= from);
     let next_seq = said.get(limit).map(|message| message.seq);
     said.truncate(limit);
     let messages = said.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
@@ -170,6 +178,7 @@ pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<R
         file: query.text("file").map(str::to_owned),
         since_ms: moment(query, "since_ms")?,
         until_ms: moment(query, "until_ms")?,
+        words_only: false,
         limit: query.number("limit", 1, MOST_HITS)?.unwrap_or(USUAL_LISTED),
         neighbours: query.number("context", 0, MOST_NEIGHBOURS)?.unwrap_or(0),
     };
@@ -180,15 +189,48 @@ pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<R
     as_json(&answer.await?)
 }
 
+#[derive(Serialize)]
+struct UsagePage {
+    #[serde(flatten)]
+    overview: UsageOverview,
+    by_project: Vec<UsageTotal>,
+    by_day: Vec<UsageTotal>,
+}
+
+/// Minutes from UTC to the clock of whoever asks: days begin at their midnight. West is negative.
+fn offset(query: &Query) -> Result<i32, ApiError> {
+    let Some(text) = query.text("offset_minutes") else { return Ok(0) };
+    let offset = text.parse().ok().filter(|minutes| (-MOST_OFFSET..=MOST_OFFSET).contains(minutes));
+    offset.ok_or_else(|| ApiError::invalid("`offset_minutes` is a whole number from -900 to 900"))
+}
+
 /// `GET /api/usage`.
 pub(super) async fn usage(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
     let (since_ms, until_ms) = (moment(query, "since_ms")?, moment(query, "until_ms")?);
     let session = query.text("session").map(str::to_owned);
+    let offset_minutes = offset(query)?;
     let overview = ask(gateway, move |store, owner| {
         let chain_of = named(store, owner, session.as_deref())?;
-        UsageOverview::of(store, owner, &CallFilter { chain_of, since_ms, until_ms })
+        let filter = CallFilter { chain_of, since_ms, until_ms };
+        Ok(UsagePage {
+            overview: UsageOverview::of(store, owner, &filter)?,
+            by_project: store.usage(owner, &filter, UsageBy::Project)?,
+            by_day: store.usage(owner, &filter, UsageBy::Day { offset_minutes })?,
+        })
     });
     as_json(&overview.await?)
+}
+
+/// `GET /api/savings`.
+pub(super) async fn savings(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
+    let (since_ms, until_ms) = (moment(query, "since_ms")?, moment(query, "until_ms")?);
+    let session = query.text("session").map(str::to_owned);
+    let catalogue = gateway.config.now().catalogue.clone();
+    let savings = ask(gateway, move |store, owner| {
+        let chain_of = named(store, owner, session.as_deref())?;
+        Savings::of(store, owner, &CallFilter { chain_of, since_ms, until_ms }, &catalogue)
+    });
+    as_json(&savings.await?)
 }
 
 /// `GET /api/runs/{name}`.

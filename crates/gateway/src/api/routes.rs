@@ -3,6 +3,7 @@
 use hyper::Method;
 
 use super::error::ApiError;
+use crate::http::path::LOGIN_PATH;
 
 /// Longer names of sessions and conversations are not looked for.
 const MAX_NAME_CHARS: usize = 500;
@@ -15,14 +16,32 @@ pub(super) enum Route {
     Session,
     Transcript,
     View,
+    State,
+    CorrectState,
     Compact,
     Undo,
     Redo,
     Search,
     Usage,
+    Savings,
     Events,
     Message,
     Run,
+    Me,
+    Login,
+    Logout,
+    Now,
+    Calls,
+    Compaction,
+    Summary,
+    Export,
+    Delete,
+    Health,
+    Settings,
+    ChangeSetting,
+    Tokens,
+    NewToken,
+    RevokeToken,
 }
 
 /// One line of the table.
@@ -33,13 +52,19 @@ pub(super) struct RouteEntry {
     pub(super) route: Route,
 }
 
+/// By what conversations are chosen for a list.
+const SESSION_FILTERS: &[&str] =
+    &["limit", "after", "since_ms", "until_ms", "program", "model", "project", "attached"];
+
 /// Everything there is.
-pub(super) const TABLE: [RouteEntry; 13] = [
+pub(super) const TABLE: [RouteEntry; 31] = [
     line("GET", "/api/openapi.json", &[], Route::Description),
-    line("GET", "/api/sessions", &["limit", "after", "since_ms", "program", "attached"], Route::Sessions),
+    line("GET", "/api/sessions", SESSION_FILTERS, Route::Sessions),
     line("GET", "/api/sessions/{id}", &[], Route::Session),
-    line("GET", "/api/sessions/{id}/transcript", &["from_seq", "limit"], Route::Transcript),
+    line("GET", "/api/sessions/{id}/transcript", &["from_seq", "limit", "messages_only"], Route::Transcript),
     line("GET", "/api/sessions/{id}/view", &[], Route::View),
+    line("GET", "/api/sessions/{id}/state", &[], Route::State),
+    line("POST", "/api/sessions/{id}/state", &[], Route::CorrectState),
     line("POST", "/api/sessions/{id}/compact", &[], Route::Compact),
     line("POST", "/api/sessions/{id}/undo", &[], Route::Undo),
     line("POST", "/api/sessions/{id}/redo", &[], Route::Redo),
@@ -62,10 +87,26 @@ pub(super) const TABLE: [RouteEntry; 13] = [
         ],
         Route::Search,
     ),
-    line("GET", "/api/usage", &["session", "since_ms", "until_ms"], Route::Usage),
+    line("GET", "/api/usage", &["session", "since_ms", "until_ms", "offset_minutes"], Route::Usage),
+    line("GET", "/api/savings", &["session", "since_ms", "until_ms"], Route::Savings),
     line("GET", "/api/events", &["session"], Route::Events),
     line("POST", "/api/conversations/{key}/messages", &[], Route::Message),
     line("GET", "/api/runs/{name}", &[], Route::Run),
+    line("GET", "/api/me", &[], Route::Me),
+    line("POST", LOGIN_PATH, &[], Route::Login),
+    line("POST", "/api/logout", &[], Route::Logout),
+    line("GET", "/api/now", &["minutes"], Route::Now),
+    line("GET", "/api/sessions/{id}/calls", &[], Route::Calls),
+    line("GET", "/api/sessions/{id}/compaction", &[], Route::Compaction),
+    line("GET", "/api/sessions/{id}/export", &["side", "form", "redact"], Route::Export),
+    line("DELETE", "/api/sessions/{id}", &["dependants"], Route::Delete),
+    line("GET", "/api/summaries/{id}", &[], Route::Summary),
+    line("GET", "/api/health", &[], Route::Health),
+    line("GET", "/api/settings", &[], Route::Settings),
+    line("POST", "/api/settings", &[], Route::ChangeSetting),
+    line("GET", "/api/tokens", &[], Route::Tokens),
+    line("POST", "/api/tokens", &[], Route::NewToken),
+    line("DELETE", "/api/tokens/{name}", &[], Route::RevokeToken),
 ];
 
 const fn line(

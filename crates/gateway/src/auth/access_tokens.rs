@@ -60,6 +60,9 @@ pub struct TokenEntry {
     /// How much its holder may use.
     #[serde(default)]
     pub limits: TokenLimits,
+    /// Whether its holder may see and change what concerns the whole gateway: settings, tokens, the state of the record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub operator: bool,
 }
 
 /// All tokens.
@@ -139,8 +142,7 @@ impl AccessTokens {
         if self.tokens.iter().any(|entry| entry.name == name) {
             return Err(TokenError::Taken(name.to_owned()));
         }
-        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let secret = format!("{TOKEN_PREFIX}{digits}");
+        let secret = Self::text_of(random);
         let hash = hash_of(&secret).to_hex().to_string();
         self.tokens.push(TokenEntry {
             name: name.to_owned(),
@@ -148,8 +150,21 @@ impl AccessTokens {
             hash,
             created_ms,
             limits,
+            operator: false,
         });
         Ok(secret)
+    }
+
+    /// Makes a token an operator's; `false` when there is none of that name.
+    pub fn make_operator(&mut self, name: &str) -> bool {
+        let entry = self.tokens.iter_mut().find(|entry| entry.name == name);
+        entry.map(|entry| entry.operator = true).is_some()
+    }
+
+    /// A token as text, from its random bytes.
+    pub(crate) fn text_of(random: &[u8; 32]) -> String {
+        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{TOKEN_PREFIX}{digits}")
     }
 
     /// Takes a token away; `false` when there is none of that name.

@@ -17,21 +17,21 @@ use throughline_store::Owner;
 use tokio::time::Instant;
 
 use crate::auth::access_tokens::TokenLimits;
-use crate::auth::policy::AccessPolicy;
+use crate::auth::login::{self, FETCH_SITE};
+use crate::auth::policy::{AccessPolicy, Rights};
 use crate::auth::rate_limit::{Permit, RateLimitError, spent};
 use crate::auth::spend::SpendPolicy;
 use crate::auth::spend::spend_refused;
 use crate::auth::token_headers::{TOKEN_HEADER, take_tokens};
 use crate::blocking::blocking;
 use crate::error::GatewayError;
+use crate::http::path::{LOGIN_PATH, is_api};
 use crate::http::peer::Peer;
 use crate::http::response_body::ResponseBody;
 use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// In which browsers say how the page that asks stands to whoever is asked.
-const FETCH_SITE: &str = "sec-fetch-site";
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
 /// Somebody who was let in.
@@ -42,10 +42,16 @@ pub(crate) struct AuthorizedRequest {
     pub(crate) body_bytes: usize,
     /// Whether it matters what their calls cost.
     pub(crate) spend: SpendPolicy,
+    /// The name of the access token it came with.
+    pub(crate) token_name: Option<String>,
     /// Whether others use the gateway too, each with an access token.
     pub(crate) multi_tenant: bool,
     /// Their place among the requests at the same time, for as long as the answer takes.
     pub(crate) permit: Option<Permit>,
+    /// What they may do that concerns the whole gateway.
+    pub(crate) rights: Rights,
+    /// The token that let them in to the API.
+    pub(crate) token: Option<String>,
 }
 
 /// Somebody who was not.
@@ -78,7 +84,18 @@ pub(crate) async fn admit(
     head: &mut Parts,
     peer: Option<&Peer>,
 ) -> Result<AuthorizedRequest, AuthError> {
-    let presented = take_tokens(head)?;
+    let is_own = is_api(head.uri.path());
+    let mut presented = take_tokens(head)?;
+    let cookie = login::take_cookie(&mut head.headers).filter(|_| is_own && presented.is_none());
+    // A token in a header is nothing that another site could have a browser send.
+    if is_own && presented.is_none() {
+        login::check_page_request(head, cookie.is_some())?;
+    }
+    if let Some(cookie) = &cookie {
+        presented = login::token_in(cookie, &shared.setup.seal_key, shared.setup.host.now_ms());
+    } else if head.uri.path() == LOGIN_PATH {
+        presented = presented.map(|text| shared.login_codes.take(&text).unwrap_or(text));
+    }
     let body_bytes = shared.config.now().body_bytes;
     let access = shared.access();
     let AccessPolicy::Tokens(book) = access.as_ref() else {
@@ -93,8 +110,11 @@ pub(crate) async fn admit(
             tenant,
             body_bytes,
             spend: SpendPolicy::Unlimited,
+            token_name: None,
             multi_tenant: false,
             permit: None,
+            rights: Rights::Open,
+            token: None,
         });
     };
     let entry = presented.as_deref().and_then(|secret| book.find(secret)).ok_or_else(unknown)?;
@@ -105,7 +125,17 @@ pub(crate) async fn admit(
         check_spend(&tenant, &entry.owner, entry.limits).await?;
     }
     let body_bytes = entry.limits.body_bytes.map_or(body_bytes, |own| own.min(body_bytes));
-    Ok(AuthorizedRequest { tenant, body_bytes, spend, multi_tenant: true, permit: Some(permit) })
+    let rights = if entry.operator { Rights::Operator } else { Rights::Owner };
+    Ok(AuthorizedRequest {
+        tenant,
+        body_bytes,
+        spend,
+        multi_tenant: true,
+        permit: Some(permit),
+        rights,
+        token_name: Some(entry.name.clone()),
+        token: presented.filter(|_| is_own),
+    })
 }
 
 fn unknown() -> AuthError {
@@ -159,6 +189,23 @@ fn other_user() -> GatewayError {
                   `throughline token new` makes a token, and gateway.any_user lets every user of the machine in"
             .to_owned(),
     }
+}
+
+/// Refuses a request for the page where no tokens are demanded and it was meant for another host: a name that somebody had
+/// resolved to this machine.
+pub(crate) fn check_page_host(shared: &Shared, head: &Parts) -> Result<(), GatewayError> {
+    if matches!(shared.access().as_ref(), AccessPolicy::Tokens(_)) {
+        return Ok(());
+    }
+    let named = head.uri.host().or_else(|| text(&head.headers, HOST.as_str()));
+    if named.is_some_and(|host| !is_this_machine(host)) {
+        return Err(GatewayError {
+            status: StatusCode::FORBIDDEN,
+            kind: "permission_error",
+            message: "the request names another host".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// Refuses what a page of elsewhere sends, and what was meant for another host.

@@ -14,6 +14,17 @@ pub enum AccessPolicy {
     Tokens(AccessTokens),
 }
 
+/// What a request may do that concerns the whole gateway and not one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// No tokens are demanded: it may look, and change nothing.
+    Open,
+    /// A token of an owner: it may do neither.
+    Owner,
+    /// A token of an operator: it may do both.
+    Operator,
+}
+
 /// Whose a connection over loopback is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerUser {

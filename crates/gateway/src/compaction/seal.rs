@@ -8,7 +8,7 @@ use aes_gcm_siv::aead::{AeadInPlace as _, KeyInit as _};
 use aes_gcm_siv::{Aes256GcmSiv, Nonce};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
-use throughline_store::{Owner, SessionId};
+use throughline_store::{Millis, Owner, SessionId};
 
 /// Whatever a gateway sealed begins with this.
 pub(crate) const SEALED_BY_US: &str = "throughline";
@@ -18,6 +18,8 @@ const MARK: &str = "throughline1.";
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes of a nonce.
 const NONCE_LEN: usize = 12;
+/// What cookies are sealed for, where everything else is sealed for an owner: no owner has a NUL in its name.
+const FOR_LOGIN: &[u8] = b"\0login";
 /// How hard the inside is packed: it is sent with every request.
 const PACKING: i32 = 9;
 
@@ -89,6 +91,27 @@ impl SealKey {
             messages: usize::try_from(inside["messages"].as_u64()?).ok()?,
             summary: serde_json::from_value(inside["summary"].clone()).ok()?,
         })
+    }
+
+    /// Seals an access token for a browser to keep, until a time; `None` when it cannot be.
+    pub(crate) fn seal_login(&self, secret: &str, expires_ms: Millis) -> Option<String> {
+        let mut bytes = json!({ "token": secret, "expires_ms": expires_ms }).to_string().into_bytes();
+        let mut nonce = [0; NONCE_LEN];
+        SystemRandom::new().fill(&mut nonce).ok()?;
+        self.cipher()?.encrypt_in_place(Nonce::from_slice(&nonce), FOR_LOGIN, &mut bytes).ok()?;
+        bytes.splice(..0, nonce);
+        Some(base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, &bytes))
+    }
+
+    /// Opens an access token that was sealed for a browser with this key, with the time until which it is good.
+    pub(crate) fn open_login(&self, text: &str) -> Option<(String, Millis)> {
+        let engine = &base64::engine::general_purpose::URL_SAFE_NO_PAD;
+        let bytes = base64::Engine::decode(engine, text).ok()?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_LEN>()?;
+        let mut sealed = sealed.to_vec();
+        self.cipher()?.decrypt_in_place(Nonce::from_slice(nonce), FOR_LOGIN, &mut sealed).ok()?;
+        let inside: Value = serde_json::from_slice(&sealed).ok()?;
+        Some((inside["token"].as_str()?.to_owned(), inside["expires_ms"].as_i64()?))
     }
 
     fn cipher(&self) -> Option<Aes256GcmSiv> {

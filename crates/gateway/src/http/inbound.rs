@@ -5,6 +5,7 @@ use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Response};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::policy::Rights;
 use crate::auth::spend::SpendPolicy;
 use crate::http::response_body::ResponseBody;
 use crate::lookup::client_info::OWN_HEADERS;
@@ -34,10 +35,16 @@ pub(crate) struct InboundRequest {
     pub(crate) body_bytes: usize,
     /// Whether it matters what it costs.
     pub(crate) spend: SpendPolicy,
+    /// The name of the access token it came with.
+    pub(crate) token_name: Option<String>,
     /// Whether others use the gateway too, each with an access token.
     pub(crate) multi_tenant: bool,
     /// Cancelled when whoever asks may not any more.
     pub(crate) revoked: CancellationToken,
+    /// What it may do that concerns the whole gateway.
+    pub(crate) rights: Rights,
+    /// The token that let it in to the API.
+    pub(crate) token: Option<String>,
 }
 
 impl InboundRequest {

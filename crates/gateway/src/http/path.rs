@@ -26,6 +26,14 @@ pub(crate) fn take_run(uri: &mut Uri) -> Option<String> {
     Some(name)
 }
 
+/// Where a browser exchanges a token for a cookie.
+pub(crate) const LOGIN_PATH: &str = "/api/login";
+
+/// Whether a path belongs to the gateway's own API.
+pub(crate) fn is_api(path: &str) -> bool {
+    path == "/api" || path.starts_with("/api/")
+}
+
 /// Whether a path goes up or stands still somewhere, in any spelling that whoever reads it next may understand: what is
 /// passed on below `/v1` must stay there.
 pub(crate) fn has_dot_segments(path: &str) -> bool {

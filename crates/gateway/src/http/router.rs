@@ -8,6 +8,7 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use throughline_transcript::WireFormat;
+use tracing::Instrument as _;
 
 use crate::api;
 use crate::auth::access_tokens::TOKEN_PREFIX;
@@ -15,7 +16,7 @@ use crate::auth::admission::{self, AuthorizedRequest};
 use crate::compaction::compact;
 use crate::error::GatewayError;
 use crate::http::inbound::InboundRequest;
-use crate::http::path::{has_dot_segments, take_run};
+use crate::http::path::{has_dot_segments, is_api, take_run};
 use crate::http::peer::Peer;
 use crate::http::response_body::ResponseBody;
 use crate::lookup::client_info::REQUEST_HEADER;
@@ -24,6 +25,7 @@ use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::{RequestContext, RequestInfo};
 use crate::tenant::Tenant;
+use crate::ui;
 
 /// Where the figures are.
 const METRICS_PATH: &str = "/metrics";
@@ -64,7 +66,14 @@ where
 {
     let (mut head, body) = request.into_parts();
     let run = take_run(&mut head.uri);
+    if ui::wants_page(&head) {
+        return ui::redirect();
+    }
     let path = head.uri.path();
+    if ui::is_page(path) {
+        let answered = admission::check_page_host(&shared, &head).and_then(|()| ui::answer(&head));
+        return answered.unwrap_or_else(|refused| api::refuse(&refused));
+    }
     if let Some(response) = answer_probe(&shared, &head.method, path).await {
         return response;
     }
@@ -81,7 +90,8 @@ where
     }
     let context = RequestContext::begin(request_id(&shared), run, shared.trace(&head.headers));
     let method = head.method.to_string();
-    let respond = Box::pin(respond(&shared, head, body, peer, (wire, form)));
+    let span = tracing::debug_span!("request", id = context.id(), method, path = head.uri.path());
+    let respond = Box::pin(respond(&shared, head, body, peer, (wire, form))).instrument(span);
     let mut response = Arc::clone(&context).follow(respond).await;
     if let Ok(id) = HeaderValue::from_str(context.id()) {
         response.headers_mut().insert(REQUEST_HEADER, id);
@@ -122,7 +132,7 @@ fn request_id(shared: &Shared) -> String {
 
 /// Whether the gateway answers a path itself.
 fn is_own(path: &str) -> bool {
-    api::is_own(path) || path == METRICS_PATH
+    is_api(path) || path == METRICS_PATH
 }
 
 async fn respond<B>(
@@ -137,7 +147,7 @@ where
 {
     let what = RequestLine::of(&head);
     let refuse = |refused: &GatewayError| form.refuse(shared, refused, &what);
-    let AuthorizedRequest { tenant, body_bytes, spend, multi_tenant, permit } =
+    let AuthorizedRequest { tenant, body_bytes, spend, multi_tenant, permit, rights, token, token_name } =
         match admission::admit(shared, &mut head, peer.as_ref()).await {
             Ok(admitted) => admitted,
             Err(denied) => {
@@ -154,12 +164,24 @@ where
     let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
     let revoked = permit.as_ref().map(|permit| permit.revoked().clone()).unwrap_or_default();
     let (method, headers) = (head.method, head.headers);
-    let inbound =
-        InboundRequest { method, path, query, headers, packed, body_bytes, spend, multi_tenant, revoked };
+    let inbound = InboundRequest {
+        method,
+        path,
+        query,
+        headers,
+        packed,
+        body_bytes,
+        spend,
+        multi_tenant,
+        revoked,
+        rights,
+        token,
+        token_name,
+    };
     let answered = match form {
         ErrorFormat::Own if inbound.path == METRICS_PATH => metrics_page(shared, &tenant, &inbound.method),
         // Boxed, as everything that few requests need: each request has room for whatever is not.
-        ErrorFormat::Own => Ok(Box::pin(api::answer(tenant, inbound)).await),
+        ErrorFormat::Own => Ok(Box::pin(api::answer(shared, tenant, inbound)).await),
         ErrorFormat::Wire(_) => answer(tenant, inbound, wire).await,
     };
     let response = answered.unwrap_or_else(|refused| refuse(&refused));

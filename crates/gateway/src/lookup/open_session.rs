@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use throughline_engine::{ManagedSession, SessionError, SessionSetup};
-use throughline_store::{
-    Link, MAX_NUMBERED, NewSession, Origin, Session, SessionId, StoreError, StoredMessage,
-};
-use throughline_transcript::{Message, WireFormat, human_words};
+use throughline_store::{Link, NewSession, Origin, Session, SessionId, StoreError, StoredMessage};
+use throughline_transcript::{Message, WireFormat};
 use throughline_wire::Request;
 use tokio::sync::OwnedMutexGuard;
 
@@ -65,7 +63,7 @@ impl Tenant {
             title: None,
             origin: Origin {
                 program: turn.client.program.to_owned(),
-                key: (*number < MAX_NUMBERED).then(|| Session::numbered_key(&key.text, *number)),
+                key: (*number < Session::MAX_NUMBERED).then(|| Session::numbered_key(&key.text, *number)),
                 project: None,
             },
             wire_format: turn.request.wire_format(),
@@ -175,6 +173,6 @@ pub(crate) fn note_request(slot: &SessionSlot, turn: &ManagedRequest) {
     // Of the clients that name no conversation in side calls, only Codex asks while it is being answered.
     if turn.client.program == CODEX {
         let mut said = turn.request.messages().iter().rev();
-        slot.note_question(said.find_map(human_words));
+        slot.note_question(said.find_map(Message::human_words));
     }
 }

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use throughline_transcript::{Message, Role, is_client_summary};
+use throughline_transcript::{Message, Role};
 
 use crate::lookup::message_key::{ByteHash, ClientForm, MessageIdentity, MessageKey, bytes_of, identity_of};
 use crate::recall::client_view::Projection;
@@ -138,7 +138,7 @@ pub(crate) fn is_compacted(
 /// have. Some clients keep nothing of what was answered beside it, so that nothing else tells where it comes from.
 pub(crate) fn has_new_summary(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
     let is_new = |sent: &ClientMessage<'_>| conversation.iter().all(|known| known.bytes != sent.bytes);
-    request.iter().any(|sent| is_client_summary(sent.message) && is_new(sent))
+    request.iter().any(|sent| sent.message.is_client_summary() && is_new(sent))
 }
 
 /// How many answers and results of a conversation a request repeats, wherever they stand.

@@ -3,7 +3,7 @@
 //! What a person said and something that the model said or called have to be in it: words of one side alone are said in
 //! many conversations. Where the client itself says that a call is beside a conversation, what the person said is enough.
 
-use throughline_transcript::{Message, Part, Role, human_words};
+use throughline_transcript::{Message, Part, Role};
 
 /// Shorter words are said by chance.
 const LEAST_CHARS: usize = 16;
@@ -44,7 +44,8 @@ impl<'a> QuoteSearch<'a> {
 
     /// How many messages of a conversation are quoted; none unless all that is needed is.
     pub(crate) fn quoted(&self, conversation: &[Message]) -> usize {
-        let inbound = conversation.iter().filter_map(human_words).filter(|words| self.has(words)).count();
+        let inbound =
+            conversation.iter().filter_map(Message::human_words).filter(|words| self.has(words)).count();
         if inbound == 0 {
             return 0;
         }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
-use throughline_transcript::{Message, Role, asks_for_summary, is_client_summary};
+use throughline_transcript::{Message, Role};
 
 use crate::blocking::blocking;
 use crate::error::GatewayError;
@@ -50,7 +50,7 @@ impl Tenant {
         key: &NewSlotKey,
         client_messages: &[ClientMessage<'_>],
     ) -> Result<SlotCandidate, GatewayError> {
-        let is_compacted = turn.request.messages().iter().any(is_client_summary);
+        let is_compacted = turn.request.messages().iter().any(Message::is_client_summary);
         if turn.client.is_side_call {
             return match self.quoted_by(turn) {
                 Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
@@ -79,7 +79,7 @@ impl Tenant {
         if is_compacted && let Some(parent) = self.last_main(&parts).await? {
             return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
         }
-        let asks_for_summary = turn.request.messages().last().is_some_and(asks_for_summary);
+        let asks_for_summary = turn.request.messages().last().is_some_and(Message::asks_for_summary);
         if asks_for_summary || !has_tools(&turn.request) {
             let parent = first(ConversationRole::Main)
                 .or_else(|| first(ConversationRole::Unanswered))
@@ -171,7 +171,7 @@ impl Tenant {
         let messages = turn.request.messages();
         let is_question =
             |message: &Message| message.role() == Role::User || message.role().is_instructions();
-        let is_told = turn.client.is_side_call || messages.last().is_some_and(asks_for_summary);
+        let is_told = turn.client.is_side_call || messages.last().is_some_and(Message::asks_for_summary);
         if messages.len() > MOST_SIDE_CALL_MESSAGES
             || !messages.iter().all(is_question)
             || (has_tools(&turn.request) && !turn.client.is_side_call)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use throughline_engine::{Freshness, ManagedSession, ModelTarget};
-use throughline_store::{Link, LinkKind, MAX_NUMBERED, Owner, Session, SessionId, StoreError};
-use throughline_transcript::{Message, Role, asks_for_summary};
+use throughline_store::{Link, LinkKind, Owner, Session, SessionId, StoreError};
+use throughline_transcript::{Message, Role};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::blocking::blocking;
@@ -391,7 +391,7 @@ impl Tenant {
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.client.program, key.text.clone());
         let found = blocking(move || {
             let mut found = Vec::new();
-            for number in 1..=MAX_NUMBERED {
+            for number in 1..=Session::MAX_NUMBERED {
                 match store.session_by_origin(&owner, program, &Session::numbered_key(&key, number))? {
                     Some(session) => found.push(session.id),
                     None => break,
@@ -437,7 +437,7 @@ impl Tenant {
         let leaves_at = last.seq.saturating_add(1);
         // What a client asks on its own account is no other way that the conversation went.
         let is_aside =
-            client_messages.last().is_some_and(|client_messages| asks_for_summary(client_messages.message));
+            client_messages.last().is_some_and(|client_messages| client_messages.message.asks_for_summary());
         let kind = if is_aside { LinkKind::SideBranch } else { LinkKind::Branch };
         self.open(turn, key, Some(Link { parent: last.session.clone(), kind, leaves_at })).await
     }

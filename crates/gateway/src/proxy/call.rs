@@ -6,9 +6,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::Response;
 use throughline_engine::{
-    CacheMarking, CallInput, Envelope, ManagedSession, RecordPolicy, RecordTiming, RequestExtras, WaitPolicy,
+    CacheMarking, CallInput, Envelope, ManagedSession, RecallAccess, RecordPolicy, RecordTiming,
+    RequestExtras, WaitPolicy,
 };
 use throughline_provider::HoldBack;
+use throughline_tokens::Economy;
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::Answer;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
@@ -33,7 +35,7 @@ use crate::proxy::provider_paths::AnswerNames;
 use crate::proxy::response_stream::CallResult;
 use crate::proxy::response_stream::ResponseStream;
 use crate::proxy::response_stream::ServedLog;
-use crate::recall::{RecallConfig, RecallLoop, RoundDelivery, offered};
+use crate::recall::{RecallConfig, RecallLoop, RecallOffer, RoundDelivery, offered};
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
 use crate::tenant::Tenant;
@@ -108,6 +110,7 @@ impl Tenant {
             self.resolve(&turn).await?;
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.switch_model_if_named(&mut session, &turn).await?;
+        session.use_economy(turn.economy);
         let config = self.config.now();
         let said = ClientHistory { messages, repeated };
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
@@ -119,8 +122,16 @@ impl Tenant {
         let streaming = turn.request.streaming();
         let model = turn.model.clone();
         let mut request = turn.request;
-        let is_offered = offered(&config.recall, &mut request, session.messages())
+        let offer = offer_for(turn.economy, &config.recall, &session);
+        let is_offered = offered(&config.recall, offer, &mut request, session.messages())
             .map_err(|error| GatewayError::bad_request(error.to_string()))?;
+        if turn.economy.tool_results {
+            session.exempt_tools(config.recall.names().all().iter().cloned());
+            session.set_recall_access(match is_offered {
+                true => RecallAccess::Offered(config.recall.reading().to_owned()),
+                false => RecallAccess::NotOffered,
+            });
+        }
         // The other wires store nothing that later requests could name.
         let stores = turn.endpoint.wire == WireFormat::Responses
             && request.member("store").is_none_or(|store| store.0.trim() != "false");
@@ -192,6 +203,16 @@ impl Tenant {
         }
         result
     }
+}
+
+/// Who is offered recall tools. Where results are shortened their text has to be readable, whatever else is configured; the
+/// tools come with the first request, or once the provider's cache has expired: new tools cost the whole cached prompt.
+fn offer_for(economy: Economy, recall: &RecallConfig, session: &ManagedSession) -> RecallOffer {
+    if !economy.tool_results || recall.is_offered() {
+        return recall.offer();
+    }
+    let had = recall.names().all().first().and_then(|name| session.had_tool(name));
+    if had.unwrap_or(true) || session.is_cache_cold() { RecallOffer::Agents } else { RecallOffer::Nobody }
 }
 
 /// Ids under which a provider may have stored an answer and its items.

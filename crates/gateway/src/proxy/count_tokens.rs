@@ -5,8 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
-use throughline_engine::token_model_for;
-use throughline_tokens::ContentProfile;
+use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
@@ -45,7 +44,7 @@ pub(crate) async fn answer(
 }
 
 fn estimated_tokens(request: &Request, model: &str) -> u64 {
-    let by = token_model_for(model, request.wire_format());
+    let by = TokenModel::for_model(model, request.wire_format());
     let messages =
         request.messages().iter().map(|message| by.estimate_content(&ContentProfile::of_message(message)));
     by.estimate_content(&ContentProfile::of_preamble(&request.preamble())) + messages.sum::<u64>()

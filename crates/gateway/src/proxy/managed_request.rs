@@ -1,7 +1,9 @@
 //! A request for a model with everything the gateway needs to know about it.
 
 use throughline_engine::headers_on;
+use throughline_models::economy_of;
 use throughline_provider::Endpoint;
+use throughline_tokens::Economy;
 use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
@@ -22,6 +24,8 @@ pub(crate) struct ManagedRequest {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) query: Option<String>,
+    /// What is done to save money on requests of this client.
+    pub(crate) economy: Economy,
     /// The upstream that stores objects for this tenant under the operator's key, where it does.
     pub(crate) objects_at: Option<String>,
 }
@@ -62,8 +66,11 @@ fn parse_request(
     let keys: Vec<_> = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
     let keys = if spoken == wire { keys } else { headers_on(spoken, keys) };
     let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };
+    let savings = &config.settings.economy;
+    let economy = economy_of(savings, savings.mode_for(client.program, inbound.token_name.as_deref()));
     Ok((
         ManagedRequest {
+            economy,
             request,
             model,
             client,

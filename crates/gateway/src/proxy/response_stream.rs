@@ -10,7 +10,7 @@ use bytes::Bytes;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, StatusCode};
 use throughline_engine::{AnswerPiece, CallOutcome, SessionError};
-use throughline_provider::{ANSWER_NOT_HELD, Chunk, Refusal};
+use throughline_provider::{Chunk, HoldLimits, Refusal};
 use throughline_store::SessionId;
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{Delta, Streaming};
@@ -206,7 +206,7 @@ impl ResponseStream {
 
 /// Whether an answer was passed on whole though nothing of it is known.
 fn was_passed_on(error: &SessionError) -> bool {
-    matches!(error, SessionError::Exhausted(gave_up) if gave_up.trouble.code.as_deref() == Some(ANSWER_NOT_HELD))
+    matches!(error, SessionError::Exhausted(gave_up) if gave_up.trouble.code.as_deref() == Some(HoldLimits::EXCEEDED))
 }
 
 /// Whether whole events of a stream hold the one behind which nothing follows. Words of a model cannot look like one: there is

@@ -46,7 +46,10 @@ impl Tenant {
 
     /// The model a request is for.
     pub(crate) async fn target_of(&self, turn: &ManagedRequest) -> Result<ModelTarget, GatewayError> {
-        self.target_for(turn.endpoint.clone(), &turn.model, turn.request.wire_format()).await
+        let mut target =
+            self.target_for(turn.endpoint.clone(), &turn.model, turn.request.wire_format()).await?;
+        target.policy.economy = turn.economy;
+        Ok(target)
     }
 
     /// Switches the session to the model that the request names, if it has used another.

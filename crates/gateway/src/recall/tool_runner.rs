@@ -1,9 +1,9 @@
 //! Running recall tools within what a turn may use, and what they answer as messages of each wire.
 
 use serde_json::{Map, Value, json};
-use throughline_engine::{ManagedSession, ToolAnswer, ToolRequest, token_model_for};
+use throughline_engine::{ManagedSession, ToolAnswer, ToolRequest};
 use throughline_store::{Owner, SessionId};
-use throughline_tokens::TextProfile;
+use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 use throughline_wire::ToolCall;
 
@@ -78,7 +78,7 @@ impl ToolRunner<'_> {
             max_chars: None,
         };
         let answer = self.recall.tools().call(self.owner, &request).await;
-        let tokens = token_model_for("", WireFormat::Chat).estimate(&TextProfile::of(&answer.text));
+        let tokens = TokenModel::for_model("", WireFormat::Chat).estimate(&TextProfile::of(&answer.text));
         if tokens > allowance.tokens {
             let left = allowance.tokens;
             return failed(format!(

@@ -23,7 +23,7 @@ pub trait RecallTools: Send + Sync {
 /// Who is given the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecallOffer {
-    /// Nobody.
+    /// No request is given the tools.
     Nobody,
     /// Conversations whose requests bring tools of their own, and those the gateway keeps itself.
     Agents,
@@ -37,6 +37,7 @@ pub struct RecallConfig {
     offer: RecallOffer,
     rounds: usize,
     tokens: u64,
+    reading: String,
 }
 
 impl RecallConfig {
@@ -44,7 +45,17 @@ impl RecallConfig {
     #[must_use]
     pub fn new(tools: Arc<dyn RecallTools>, offer: RecallOffer, rounds: usize, tokens: u64) -> Self {
         let names = RecallNames(tools.schemas().iter().map(|schema| schema.name.clone()).collect());
-        Self { tools, names, offer, rounds, tokens }
+        Self { tools, names, offer, rounds, tokens, reading: String::new() }
+    }
+
+    /// With words for the model on how it reads what was left out of a result; `{artifact}` in them is its name.
+    #[must_use]
+    pub fn with_reading(self, reading: impl Into<String>) -> Self {
+        Self { reading: reading.into(), ..self }
+    }
+
+    pub(crate) fn reading(&self) -> &str {
+        &self.reading
     }
 
     pub(crate) fn tools(&self) -> &dyn RecallTools {
@@ -53,6 +64,10 @@ impl RecallConfig {
 
     pub(crate) fn names(&self) -> &RecallNames {
         &self.names
+    }
+
+    pub(crate) fn offer(&self) -> RecallOffer {
+        self.offer
     }
 
     pub(crate) fn is_offered(&self) -> bool {
@@ -82,6 +97,10 @@ impl RecallNames {
         self.0.iter().any(|own| own == name)
     }
 
+    pub(crate) fn all(&self) -> &[String] {
+        &self.0
+    }
+
     /// No names.
     pub(crate) fn none() -> Self {
         Self(Arc::new([]))
@@ -109,16 +128,17 @@ fn name_of(tool: RawJson<'_>) -> Option<String> {
     Some(name.as_text()?.into_owned())
 }
 
-/// Puts the tools behind those of a request, if they are for it: it brings tools of its own, none by the same name, and
+/// Puts the tools behind those of a request, if they are offered and for it: it brings tools of its own, none by the same name, and
 /// wants one answer; or its conversation has calls of them already, which providers do not take without the tools. Says
 /// whether it did.
 pub(crate) fn offered(
     recall: &RecallConfig,
+    offer: RecallOffer,
     request: &mut Request,
     view: &[Message],
 ) -> Result<bool, RequestError> {
     let wants_several = request.member("n").is_some_and(|several| !matches!(several.0, "1" | "1.0" | "null"));
-    if !recall.is_offered() || wants_several || recall.names.is_taken(request) {
+    if offer == RecallOffer::Nobody || wants_several || recall.names.is_taken(request) {
         return Ok(false);
     }
     let own = recall.tools_json(request.wire_format());

@@ -45,14 +45,17 @@ fn tools_stand_behind_the_clients_own_and_leave_those_as_they_are() {
     for wire in WireFormat::ALL {
         let mut inbound = request(wire, &json!({ "tools": [tool(wire, "bash")] }));
         let before = inbound.tools().unwrap().0.to_owned();
-        assert!(offered(&recall(RecallOffer::Agents), &mut inbound, &[]).unwrap());
+        assert!(offered(&recall(RecallOffer::Agents), RecallOffer::Agents, &mut inbound, &[]).unwrap());
         let after = inbound.tools().unwrap().0;
         assert!(after.starts_with(before.trim_end_matches(']')), "{after}");
         let tools: Vec<Value> = serde_json::from_str(after).unwrap();
         let names: Vec<_> = tools.iter().map(|tool| name_of(RawJson(&tool.to_string())).unwrap()).collect();
         assert_eq!(names, ["bash", "lcm_grep", "lcm_expand"]);
         let again = inbound.tools().unwrap().0.to_owned();
-        assert!(!offered(&recall(RecallOffer::Agents), &mut inbound, &[]).unwrap(), "they are there already");
+        assert!(
+            !offered(&recall(RecallOffer::Agents), RecallOffer::Agents, &mut inbound, &[]).unwrap(),
+            "they are there already"
+        );
         assert_eq!(inbound.tools().unwrap().0, again);
     }
 }
@@ -69,7 +72,7 @@ fn requests_they_are_not_for_stay_as_they_are() {
         for (recall, more) in [nobody, several, own, none, empty] {
             let mut inbound = request(wire, &more);
             let before = inbound.encode();
-            assert!(!offered(&recall, &mut inbound, &[]).unwrap());
+            assert!(!offered(&recall, recall.offer(), &mut inbound, &[]).unwrap());
             assert_eq!(inbound.encode(), before);
         }
     }

@@ -90,7 +90,7 @@ pub enum GatewayEvent {
     Engine {
         /// The conversation, by its first session.
         conversation: SessionId,
-        /// What.
+        /// The engine's event.
         event: EngineEvent,
     },
     /// Something whoever runs the gateway should know.

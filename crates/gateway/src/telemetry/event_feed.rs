@@ -9,6 +9,7 @@ use throughline_engine::Host;
 use throughline_store::Millis;
 use tokio::sync::broadcast;
 
+use crate::telemetry::activity::Activity;
 use crate::telemetry::event::{GatewayEvent, GatewayEvents};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::request_context::RequestContext;
@@ -31,11 +32,20 @@ pub(crate) struct EventFeed {
     metrics: Arc<Metrics>,
     board: broadcast::Sender<FeedEntry>,
     runs: Runs,
+    /// What is happening in conversations at the moment.
+    pub(crate) activity: Activity,
 }
 
 impl EventFeed {
     pub(crate) fn new(outer: Arc<dyn GatewayEvents>, host: Arc<dyn Host>, metrics: Arc<Metrics>) -> Self {
-        Self { outer, host, metrics, board: broadcast::Sender::new(WAITING), runs: Runs::default() }
+        Self {
+            outer,
+            host,
+            metrics,
+            board: broadcast::Sender::new(WAITING),
+            runs: Runs::default(),
+            activity: Activity::default(),
+        }
     }
 
     /// What a run of a client did so far.
@@ -58,6 +68,7 @@ impl GatewayEvents for EventFeed {
         if let Some(run) = RequestContext::current().as_ref().and_then(|context| context.run()) {
             self.runs.count(run, &event);
         }
+        self.activity.note(&event, self.host.now_ms());
         if self.board.receiver_count() > 0 {
             // Nobody may be left by now, which is no trouble.
             let _ = self.board.send(FeedEntry { at_ms: self.host.now_ms(), event: event.clone() });

@@ -218,6 +218,15 @@ impl Metrics {
         self.upstream.observe(took);
     }
 
+    /// How many calls each upstream answered, failed and had cancelled, since the start.
+    pub(crate) fn upstream_calls(&self) -> Vec<(String, String, u64)> {
+        let values = self.calls.values.lock().unwrap_or_else(PoisonError::into_inner);
+        values
+            .iter()
+            .map(|([_, upstream, outcome], count)| (upstream.to_string(), outcome.to_string(), *count))
+            .collect()
+    }
+
     /// Calls that were booked.
     pub(crate) fn count_calls(&self, calls: &[NewCall]) {
         for call in calls {
@@ -302,7 +311,7 @@ impl Metrics {
         self.compactions.write(&mut out);
         self.recoveries.write(&mut out);
         self.record_errors.write(&mut out);
-        head(&mut out, "throughline_warnings_total", "Warnings told to whoever runs the gateway.", "counter");
+        head(&mut out, "throughline_warnings_total", "Warnings to the operator of the gateway.", "counter");
         let _ = writeln!(out, "throughline_warnings_total {}", self.warnings.load(Ordering::Relaxed));
         head(&mut out, "throughline_open_answers", "Answers that are on their way out.", "gauge");
         let _ = writeln!(out, "throughline_open_answers {}", self.open.load(Ordering::Relaxed));

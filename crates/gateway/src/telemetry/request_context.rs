@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use throughline_engine::EngineEvent;
+use tracing::Instrument as _;
 
 use crate::telemetry::event::ServedRequest;
 use crate::telemetry::traces::{SpanKind, SpanStatus, Trace, TraceSpan};
@@ -158,7 +159,7 @@ impl ServedRequest {
 pub(crate) fn in_request_context<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let context = RequestContext::current();
     // Each of the futures around it would hold it twice, and there is one for every open stream.
-    let work = Box::pin(work);
+    let work = Box::pin(work.in_current_span());
     async move {
         match context {
             Some(context) => context.follow(work).await,

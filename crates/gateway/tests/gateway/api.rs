@@ -123,6 +123,36 @@ async fn a_compaction_is_previewed_made_and_undone_and_the_client_goes_on() {
 }
 
 #[tokio::test]
+async fn the_state_is_shown_corrected_and_told_with_what_a_compaction_kept() {
+    let (stage, _) = after_talk(Some(64_000), 12).await;
+    let (status, state) = stage.get("/api/sessions/last/state").await;
+    assert_eq!((status, &state["notes"]), (200, &Value::Null), "{state}");
+    let entries = state["entries"].as_array().unwrap();
+    let request = entries.iter().find(|entry| entry["kind"] == "request").unwrap();
+    let name = request["id"].as_str().unwrap();
+    assert_eq!(name, format!("request-{}", request["messages"][0]));
+    for (body, status, code) in [
+        (json!({}), 400, "invalid_request"),
+        (json!({ "drop": "request-1" }), 400, "invalid_request"),
+        (json!({ "forget": [] }), 400, "invalid_request"),
+        (json!({ "drop": ["request-999"] }), 404, "not_found"),
+        (json!({ "restore": ["request-1"] }), 404, "not_found"),
+    ] {
+        let (found, refused) = stage.send("/api/sessions/last/state", &body).await;
+        assert_eq!((found, &refused["error"]["code"]), (status, &json!(code)), "{body}");
+    }
+    assert_eq!(stage.get("/api/sessions/last/state").await.1, state, "nothing was changed");
+    let (status, after) = stage.send("/api/sessions/last/state", &json!({ "drop": [name] })).await;
+    assert_eq!((status, &after["corrections"][0]["entry"]), (200, &json!(name)), "{after}");
+    assert_eq!(after["entries"].as_array().unwrap().len() + 1, entries.len());
+    let (_, done) = stage.send("/api/sessions/last/compact", &json!({ "keep_exchanges": 2 })).await;
+    assert!(done["report"]["notes"]["sections"].as_array().is_some_and(|list| !list.is_empty()), "{done}");
+    let (_, back) = stage.send("/api/sessions/last/state", &json!({ "restore": [name] })).await;
+    assert_eq!((&back["corrections"], &back["entries"]), (&json!([]), &state["entries"]));
+    assert_eq!(back["notes"], done["report"]["notes"], "{back}");
+}
+
+#[tokio::test]
 async fn a_conversation_that_is_only_in_the_record_is_compacted_too() {
     let (mut stage, _) = after_talk(Some(64_000), 12).await;
     stage.start().await;

@@ -15,6 +15,7 @@ mod hostile;
 mod hygiene;
 mod long;
 mod operations;
+mod page;
 mod previous;
 mod recall;
 mod refusals;

@@ -15,7 +15,7 @@ async fn a_client_that_trusts_the_certificate_is_served_and_plain_text_is_not() 
     let gateway = stage.gateway.as_ref().unwrap();
     gateway.set_tls(Some(Tls::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap()));
     let url = stage.at("/healthz").replace("http://127.0.0.1", "https://localhost");
-    throughline_provider::install_crypto();
+    throughline_provider::Client::install_crypto();
     let trusting = reqwest::Client::builder()
         .no_proxy()
         .tls_certs_only([reqwest::Certificate::from_pem(certificate.as_bytes()).unwrap()])

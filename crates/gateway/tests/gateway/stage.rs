@@ -14,7 +14,7 @@ use throughline_gateway::{
     AccessPolicy, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup,
     RecallConfig, RecallFuture, RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
 };
-use throughline_lcm::{RecallLimits, RecallToolset, recall_schemas};
+use throughline_lcm::{RecallLimits, RecallToolset};
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, HoldLimits, PrefixCache, RetryLimits,
     SecretKey, TimeLimits,
@@ -37,7 +37,7 @@ struct LcmTools {
 
 impl LcmTools {
     fn over(store: Arc<dyn Store>) -> Self {
-        Self { store, schemas: recall_schemas() }
+        Self { store, schemas: RecallToolset::schemas() }
     }
 }
 
@@ -175,7 +175,7 @@ impl Stage {
             pages,
             ..UpstreamOptions::default()
         };
-        throughline_provider::install_crypto();
+        throughline_provider::Client::install_crypto();
         let mut stage = Self {
             upstream: ScriptedUpstream::start_with(options, script).await.unwrap(),
             store,
@@ -277,6 +277,7 @@ impl Stage {
                 record: RecordPolicy::GoOn,
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Gateway,
+                recall: None,
             },
             tool_output: ToolOutputPolicy {
                 long_results: LongResults::LeftAlone,

@@ -14,8 +14,8 @@ use throughline_compaction::{
 use throughline_engine::Snapshot;
 use throughline_redact::Redactor;
 use throughline_store::{
-    Child, LEAF_LEVEL, MessageRun, Millis, NewNode, NodeHead, Result as StoreResult, SessionId, StoreError,
-    Summary, SummaryId, SummaryNode, TOP_LEVEL, joined_runs,
+    Child, MessageRun, Millis, NewNode, NodeHead, Result as StoreResult, SessionId, StoreError, Summary,
+    SummaryId, SummaryNode,
 };
 use throughline_tokens::{ContentProfile, TextProfile, TokenModel};
 use throughline_transcript::{Groups, Message, SharedText, decode_message};
@@ -88,6 +88,7 @@ impl NodeCompaction<'_> {
             budgets: self.budgets,
             prune: self.prune,
             redactor: self.redactor,
+            corrections: &[],
             recall: None,
             pay: PayCheck::Skip,
             cut_at: None,
@@ -326,7 +327,7 @@ impl NodeCompaction<'_> {
             .loose
             .iter()
             .rev()
-            .filter(|node| node.node.level == LEAF_LEVEL && node.node.focus.as_deref() == focus)
+            .filter(|node| node.node.level == SummaryNode::LEAF_LEVEL && node.node.focus.as_deref() == focus)
             .filter_map(|node| Some((known.places.range_of(&node.sources)?, node)))
             .collect();
         let taken: Vec<Range<usize>> = leaves.iter().map(|(range, _)| range.clone()).collect();
@@ -392,7 +393,7 @@ impl NodeCompaction<'_> {
         let children: Vec<Child> = parts
             .iter()
             .flat_map(|part| match part.head.node.level {
-                TOP_LEVEL => part.head.node.children.clone(),
+                SummaryNode::TOP_LEVEL => part.head.node.children.clone(),
                 _ => {
                     let (first_seq, end_seq) = part.head.between();
                     vec![Child { id: part.head.id, first_seq, end_seq }]
@@ -424,7 +425,7 @@ impl NodeCompaction<'_> {
         };
         tell_condensed(&mut node, &heads);
         let runs = heads.iter().flat_map(|head| head.sources.iter().cloned()).collect();
-        let sources = joined_runs(runs).ok_or_else(|| StoreError::Database {
+        let sources = MessageRun::joined(runs).ok_or_else(|| StoreError::Database {
             what: "condensing nodes",
             source: "two of them stand for the same message".into(),
         })?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use throughline_compaction::{Act, Ledger, ToolFamily, one_line};
 use throughline_redact::Redactor;
 use throughline_store::{NodeHead, SummaryNode};
-use throughline_transcript::{Message, human_words};
+use throughline_transcript::Message;
 
 /// Files that are named.
 const MOST_FILES: usize = 24;
@@ -52,7 +52,7 @@ pub(crate) fn tell_leaf(
     reasons.extend(
         commands().next_back().map(|act| format!("what {} printed", one_line(&act.target, REASON_CHARS))),
     );
-    let asked = messages.iter().find_map(human_words).filter(|words| !words.trim().is_empty());
+    let asked = messages.iter().find_map(Message::human_words).filter(|words| !words.trim().is_empty());
     reasons.extend(asked.map(|words| format!("what came of \"{}\"", one_line(&words, REASON_CHARS))));
     reasons.truncate(MOST_REASONS);
     node.expand_for = masked(&reasons.join("; "));

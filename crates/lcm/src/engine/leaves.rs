@@ -11,7 +11,7 @@ use throughline_compaction::{
     Ledger, Maker, Manner, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryRequest,
     scan_anchors,
 };
-use throughline_store::{LEAF_LEVEL, NodeHead, SummaryNode};
+use throughline_store::{NodeHead, SummaryNode};
 
 use crate::engine::compaction::{NodeCompaction, NodeIndex, standing};
 use crate::engine::expand_hint::tell_leaf;
@@ -160,7 +160,7 @@ impl NodeCompaction<'_> {
         let source = &open.source;
         let messages = self.conversation.messages.get(range.clone()).unwrap_or_default();
         let mut node = SummaryNode {
-            level: LEAF_LEVEL,
+            level: SummaryNode::LEAF_LEVEL,
             messages: range.len() as u64,
             source_tokens: source.tokens(),
             focus: writer.focus.map(str::to_owned),

@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use throughline_engine::Snapshot;
+use throughline_store::SessionId;
 use throughline_store::{MessageRun, Owner, Result, Store, SummaryId, ViewItem};
-use throughline_store::{SessionId, joined_runs};
 
 /// Where one message of a conversation comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl MessageLocations {
             }
             _ => None,
         });
-        joined_runs(said.collect()).unwrap_or_default()
+        MessageRun::joined(said.collect()).unwrap_or_default()
     }
 
     /// The range of messages that runs stand for, if they are exactly such a range.

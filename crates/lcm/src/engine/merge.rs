@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use throughline_store::TOP_LEVEL;
+use throughline_store::SummaryNode;
 
 /// A node as far as this looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,12 +152,12 @@ impl NodeBudget {
 
 /// The level a node has that is condensed from nodes of these levels.
 pub(crate) fn level_above(levels: impl Iterator<Item = u32>) -> u32 {
-    levels.max().map_or(0, |level| (level + 1).min(TOP_LEVEL))
+    levels.max().map_or(0, |level| (level + 1).min(SummaryNode::TOP_LEVEL))
 }
 
 /// The oldest neighbours of one level, the lowest level first: at least `least` of them, at most `most`.
 fn group_of(nodes: &[NodeSize], least: usize, most: usize) -> Option<Range<usize>> {
-    (0..=TOP_LEVEL).find_map(|level| {
+    (0..=SummaryNode::TOP_LEVEL).find_map(|level| {
         let mut from = 0;
         while from < nodes.len() {
             let same = nodes.iter().skip(from).take_while(|node| node.level == level).count();

@@ -63,7 +63,7 @@ fn leaves_share_the_room_by_what_they_have_to_say() {
 proptest! {
     #[test]
     fn condensing_always_ends_within_the_room_and_then_changes_nothing(
-        of in prop::collection::vec((0u32..=TOP_LEVEL, 1u64..2_000), 0..40),
+        of in prop::collection::vec((0u32..=SummaryNode::TOP_LEVEL, 1u64..2_000), 0..40),
         fresh in 0usize..8,
         all_tokens in 700u64..20_000,
         fan_in in 2usize..6,
@@ -81,6 +81,6 @@ proptest! {
             prop_assert!(steps <= of.len() + 3, "it does not end: {left:?}");
         }
         prop_assert!(total(&left) <= all_tokens, "{left:?}");
-        prop_assert!(left.iter().all(|node| node.level <= TOP_LEVEL));
+        prop_assert!(left.iter().all(|node| node.level <= SummaryNode::TOP_LEVEL));
     }
 }

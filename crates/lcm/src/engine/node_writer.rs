@@ -7,7 +7,7 @@
 use throughline_compaction::{
     AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Manner, Plan, Reach,
     RuleSummariser, Section, SummariseError, Summariser, SummaryDocument, SummaryRequest, WrittenBy, check,
-    merge_parts, summarise_all, trim_to_budget,
+    summarise_all,
 };
 use throughline_redact::Redactor;
 use throughline_transcript::{Groups, Message, Role, SharedText, WireFormat, decode_message, text_message};
@@ -28,7 +28,7 @@ pub(crate) enum RulesStep {
     Always,
     /// When waiting would not help.
     UnlessItPasses,
-    /// Never.
+    /// The rules write nothing; the failure is returned.
     Never,
 }
 
@@ -272,7 +272,7 @@ impl NodeWriter<'_> {
         let mut document = if source.parts.is_empty() {
             RuleSummariser.summarise(request.clone()).await.unwrap_or_default()
         } else {
-            merge_parts(source.parts.clone(), request.budget_tokens, self.count_tokens)
+            self.merged(source, request.budget_tokens).await
         };
         let facts = match source.parts.is_empty() {
             true => self.checked(&mut document, &request, Maker::Rules, budget_tokens),
@@ -287,6 +287,17 @@ impl NodeWriter<'_> {
         NodeDraft { document, author: RULES.to_owned(), maker: Maker::Rules, facts, written_by: None, notes }
     }
 
+    /// The documents of a node that takes up others as one, by rules: they are earlier notes of a conversation that said
+    /// nothing since. So what is open, decided and forbidden stands where notes have it, and of what happened every request
+    /// keeps its conclusions, however many there are.
+    async fn merged(&self, source: &NodeSource<'_>, budget_tokens: u64) -> SummaryDocument {
+        let all = SummaryDocument::merge(source.parts.clone(), u64::MAX, self.count_tokens);
+        let nothing_new = NodeSource::of(&[], Vec::new(), source.reach, "", self.redactor);
+        let request = self.request(&nothing_new, budget_tokens, Detail::Detailed);
+        let request = SummaryRequest { earlier: Some(&all), ..request };
+        RuleSummariser.summarise(request).await.unwrap_or_default()
+    }
+
     /// Trims, checks and brings a document within its room.
     fn checked(
         &self,
@@ -295,7 +306,7 @@ impl NodeWriter<'_> {
         maker: Maker,
         budget_tokens: u64,
     ) -> FactReport {
-        trim_to_budget(document, budget_tokens * WRITER_PERCENT / 100, self.count_tokens);
+        document.trim_to_budget(budget_tokens * WRITER_PERCENT / 100, self.count_tokens);
         let used = (self.count_tokens)(&document.to_markdown());
         let room = budget_tokens.saturating_sub(used);
         let facts = check(document, request, maker, self.redactor, room);
@@ -323,7 +334,7 @@ const LAST_GIVEN_UP: [Section; 4] =
 
 /// Brings a document within its room, whatever it takes: all of it can be looked up.
 pub(crate) fn fit(document: &mut SummaryDocument, budget_tokens: u64, count_tokens: CountTokens<'_>) {
-    trim_to_budget(document, budget_tokens, count_tokens);
+    document.trim_to_budget(budget_tokens, count_tokens);
     for section in LAST_GIVEN_UP {
         loop {
             let over = (count_tokens)(&document.to_markdown()).saturating_sub(budget_tokens);

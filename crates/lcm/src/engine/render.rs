@@ -2,7 +2,7 @@
 //! message. What a node's words are is settled when it is made; they stay the same as long as it is shown, and what
 //! changes with every compaction stands at the end.
 
-use throughline_compaction::{END_MARKER, SUMMARY_TAG, Section, SummaryDocument, closing_line, is_momentary};
+use throughline_compaction::{Section, SummaryDocument, SummaryFrame};
 use throughline_store::{Millis, NodeHead};
 use throughline_transcript::counted;
 
@@ -46,7 +46,7 @@ pub(crate) fn minute(at_ms: Millis) -> String {
 /// The sections of a document that hold on, or those that tell of one moment; those with nothing to say are left out.
 fn sections(document: &SummaryDocument, momentary: bool) -> String {
     let mut shown = SummaryDocument::default();
-    for section in Section::ALL.into_iter().filter(|section| is_momentary(*section) == momentary) {
+    for section in Section::ALL.into_iter().filter(|section| section.is_momentary() == momentary) {
         shown.entries_mut(section).clone_from(&document.entries(section).to_vec());
     }
     let told = |part: &&str| !part.trim_end().ends_with("\nNone.");
@@ -77,7 +77,7 @@ pub(crate) fn moment_text(document: &SummaryDocument) -> String {
     if body.is_empty() {
         body
     } else {
-        format!("[now] Where work stood when the last of these was folded.\n{body}")
+        format!("[now] Where work stood when the last of these was compacted.\n{body}")
     }
 }
 
@@ -92,8 +92,9 @@ pub(crate) fn notes(nodes: &[NodeText]) -> String {
 /// The whole message: a preface that never changes, the notes, and what they stand for.
 pub(crate) fn message_text(notes: &str, stands_for: usize, kept: usize) -> String {
     let preface = PREFACE.trim_end();
-    let closing = closing_line(stands_for, kept);
-    format!("{SUMMARY_TAG}\n{preface}\n\n{notes}\n\n{closing}\n\n{END_MARKER}")
+    let closing = SummaryFrame::closing_line(stands_for, kept);
+    let (tag, end) = (SummaryFrame::TAG, SummaryFrame::END_MARKER);
+    format!("{tag}\n{preface}\n\n{notes}\n\n{closing}\n\n{end}")
 }
 
 #[cfg(test)]

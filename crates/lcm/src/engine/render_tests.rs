@@ -38,7 +38,7 @@ fn the_view_names_its_nodes_and_tells_the_newest_moment_once() {
          ## Goal\n- building\n## Completed Actions\n1. did building\n\n\
          [n7] messages 9 to 11, 1970-01-01 00:00 to 01:00 (3 messages, 900 tokens). Expand for: src/a.rs.\n\
          ## Goal\n- testing\n## Completed Actions\n1. did testing\n\n\
-         [now] Where work stood when the last of these was folded.\n## Active Task\n- the task of testing"
+         [now] Where work stood when the last of these was compacted.\n## Active Task\n- the task of testing"
     );
 }
 

@@ -71,7 +71,7 @@ pub enum ExpandedItem {
         session: SessionId,
         /// Who speaks.
         role: &'static str,
-        /// When.
+        /// When the message was recorded.
         at_ms: Millis,
         /// Its text, or the part of it that fits.
         text: String,

@@ -10,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 use serde::Serialize;
 use throughline_store::{
-    Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem,
+    Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem, rank_texts,
 };
 
 use crate::recall::tools::RecallToolset;
@@ -48,7 +48,7 @@ pub struct GrepHit {
     pub session: SessionId,
     /// Who speaks.
     pub role: String,
-    /// When.
+    /// When the message was recorded.
     pub at_ms: Millis,
     /// The nodes that stand for it, from the one in view down to its leaf; none while it is in view itself.
     pub nodes: Vec<SummaryId>,
@@ -60,11 +60,28 @@ pub struct GrepHit {
     pub found: String,
 }
 
+/// A passage of a node: what was written about messages, not what was said in them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeHit {
+    /// The node.
+    pub node: SummaryId,
+    /// The messages it stands for lie between these places.
+    pub first_seq: u64,
+    /// The place after the last.
+    pub end_seq: u64,
+    /// The passage.
+    pub passage: String,
+    /// How many words of the question it holds, of how many.
+    pub matched: (usize, usize),
+}
+
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GrepAnswer {
     /// The hits.
     pub hits: Vec<GrepHit>,
+    /// Passages of nodes that answer a question of several words, best first.
+    pub nodes: Vec<NodeHit>,
     /// Not everything was looked at: only messages from this one on.
     pub looked_back_to: Option<u64>,
     /// More fits than is shown.
@@ -81,6 +98,10 @@ const PROPOSED: usize = 400;
 const SCANNED_BYTES: usize = 4 << 20;
 /// Messages read at once on the way.
 const SCANNED_AT_ONCE: u64 = 64;
+/// Passages of nodes that one search shows.
+const NODE_HITS: usize = 3;
+/// Nodes that are read for them: those in view, then what these took up.
+const MAX_NODES_READ: usize = 256;
 /// Lookups that may stand among hits before one is missed.
 const MOST_LOOKUPS: usize = 64;
 /// Characters before and after a hit.
@@ -100,6 +121,9 @@ impl RecallReader<'_> {
             GrepPattern::Regex => self.by_pattern(session, ask, limit)?,
         };
         self.locate(session, &mut answer.hits)?;
+        if ask.pattern == GrepPattern::Words && ask.before.is_none() {
+            answer.nodes = self.node_passages(session, &ask.text)?;
+        }
         Ok(answer)
     }
 
@@ -139,14 +163,14 @@ impl RecallReader<'_> {
             if !hits.is_empty() {
                 let more = ranked.len() > limit || cut;
                 let hits = ranked.into_iter().map(|(_, hit)| hit).take(limit).collect();
-                return Ok(GrepAnswer { hits, looked_back_to: None, more });
+                return Ok(GrepAnswer { hits, more, ..GrepAnswer::default() });
             }
         }
         let (mut hits, cut) = self.search(session, text, SearchMode::Words, wanted)?;
         hits.retain(is_before);
         let more = hits.len() > limit || cut;
         hits.truncate(limit);
-        Ok(GrepAnswer { hits: hits.into_iter().map(from_index).collect(), looked_back_to: None, more })
+        Ok(GrepAnswer { hits: hits.into_iter().map(from_index).collect(), more, ..GrepAnswer::default() })
     }
 
     /// Hits of one string, those first that have it exactly as it was asked for: the index does not tell `Id` from `ID`.
@@ -193,7 +217,7 @@ impl RecallReader<'_> {
         }
         let more = hits.len() > limit || cut;
         hits.truncate(limit);
-        Ok(GrepAnswer { hits, looked_back_to: None, more })
+        Ok(GrepAnswer { hits, more, ..GrepAnswer::default() })
     }
 
     /// Holds a pattern against messages, newest first, as far as the bound reaches.
@@ -212,7 +236,7 @@ impl RecallReader<'_> {
                 if bytes > SCANNED_BYTES || hits.len() > limit {
                     let more = hits.len() > limit;
                     hits.truncate(limit);
-                    return Ok(GrepAnswer { hits, looked_back_to: Some(end), more });
+                    return Ok(GrepAnswer { hits, looked_back_to: Some(end), more, ..GrepAnswer::default() });
                 }
                 let first = end.saturating_sub(SCANNED_AT_ONCE).max(stretch.session.first_seq);
                 let run = MessageRun { session: stretch.session.id.clone(), first_seq: first, end_seq: end };
@@ -241,7 +265,42 @@ impl RecallReader<'_> {
         }
         let more = hits.len() > limit;
         hits.truncate(limit);
-        Ok(GrepAnswer { hits, looked_back_to: None, more })
+        Ok(GrepAnswer { hits, more, ..GrepAnswer::default() })
+    }
+
+    /// Passages of nodes that hold several words of a question.
+    fn node_passages(&self, session: &SessionId, question: &str) -> RecallResult<Vec<NodeHit>> {
+        if !question.trim().contains(char::is_whitespace) {
+            return Ok(Vec::new());
+        }
+        let mut nodes = self.top_nodes(session)?;
+        let mut at = 0;
+        while let Some(children) = nodes.get(at).map(|head| head.node.children.clone()) {
+            at += 1;
+            let known = |id: SummaryId| nodes.iter().any(|head| head.id == id);
+            let below: Vec<SummaryId> =
+                children.iter().map(|child| child.id).filter(|id| !known(*id)).collect();
+            if nodes.len() + below.len() > MAX_NODES_READ {
+                break;
+            }
+            nodes.extend(self.store.node_heads(self.owner, &below).map_err(unknown_node)?);
+        }
+        let mut documents = Vec::with_capacity(nodes.len());
+        for head in &nodes {
+            documents.push(self.store.summary(self.owner, head.id).map_err(unknown_node)?.document);
+        }
+        let found = rank_texts(question, documents.iter().map(String::as_str), NODE_HITS);
+        let hits = found.into_iter().filter(|passage| passage.matched.words > 1).filter_map(|passage| {
+            let head = nodes.get(passage.text)?;
+            Some(NodeHit {
+                node: head.id,
+                first_seq: head.sources.iter().map(|run| run.first_seq).min()?,
+                end_seq: head.sources.iter().map(|run| run.end_seq).max()?,
+                passage: passage.snippet.text,
+                matched: (passage.matched.words, passage.matched.of),
+            })
+        });
+        Ok(hits.collect())
     }
 
     /// Finds out where hits lie: in view, or under which nodes.

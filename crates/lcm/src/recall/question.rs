@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use throughline_engine::{ModelQuestion, QUESTION_TASK, SummariserSource};
+use throughline_engine::{ModelQuestion, SummariserSource};
 use throughline_provider::Priority;
 use throughline_redact::Redactor;
-use throughline_store::{SearchMode, SearchQuery, SessionId, StoredMessage, SummaryId};
+use throughline_store::{Hit, SearchQuery, SessionId, StoredMessage, SummaryId};
 
 use crate::recall::{RecallError, RecallReader, RecallResult, readable, text_tokens};
 
@@ -16,7 +16,7 @@ const INSTRUCTIONS: &str = include_str!("../prompts/question.md");
 /// A question about what was compacted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecallQuestion {
-    /// In words.
+    /// The question, as the model wrote it.
     pub text: String,
     /// Only messages these stand for.
     pub nodes: Vec<SummaryId>,
@@ -27,7 +27,7 @@ pub(crate) struct RecallQuestion {
 /// An answer and what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct RecallAnswer {
-    /// In words.
+    /// The answer for the model.
     pub answer: String,
     /// Messages it names as its sources.
     pub used: Vec<u64>,
@@ -41,6 +41,8 @@ pub(crate) struct RecallAnswer {
 const MOST_WORDS: usize = 8;
 /// Shorter words stand everywhere.
 const LEAST_WORD_CHARS: usize = 4;
+/// Passages that are read for the question as a whole.
+const RANKED: usize = 10;
 /// Messages that the index proposes for each.
 const PROPOSED: usize = 40;
 /// A single message may have this share of the room.
@@ -74,20 +76,22 @@ impl RecallReader<'_> {
             chosen.push((self.session_of(&stretches, *seq)?, *seq));
         }
         let mut found: BTreeMap<u64, (SessionId, u64)> = BTreeMap::new();
+        let admitted =
+            |hit: &Hit| heads.is_empty() || heads.iter().any(|head| head.covers(&hit.session, hit.seq));
+        let query = |text: &str, limit: usize| SearchQuery {
+            text: text.to_owned(),
+            session: Some(session.clone()),
+            limit,
+            ..SearchQuery::default()
+        };
+        // The passages that answer the question as a whole come first, in their order.
+        let ranked = self.store.search(self.owner, &query(&ask.text, RANKED))?.hits;
+        chosen.extend(ranked.into_iter().filter(admitted).map(|hit| (hit.session, hit.seq)));
         for word in words_of(&ask.text) {
-            let query = SearchQuery {
-                text: word,
-                mode: SearchMode::Words,
-                session: Some(session.clone()),
-                limit: PROPOSED,
-                ..SearchQuery::default()
-            };
-            for hit in self.store.search(self.owner, &query)?.hits {
-                let admitted =
-                    heads.is_empty() || heads.iter().any(|head| head.covers(&hit.session, hit.seq));
-                if admitted {
-                    found.entry(hit.seq).or_insert((hit.session, 0)).1 += 1;
-                }
+            for hit in
+                self.store.search(self.owner, &query(&word, PROPOSED))?.hits.into_iter().filter(admitted)
+            {
+                found.entry(hit.seq).or_insert((hit.session, 0)).1 += 1;
             }
         }
         let mut ranked: Vec<(u64, SessionId, u64)> =
@@ -148,7 +152,7 @@ pub(crate) async fn answer(
     let (instructions, text) = RecallReader::prompt(ask, originals);
     let question = ModelQuestion {
         session,
-        task: QUESTION_TASK,
+        task: ModelQuestion::TASK,
         priority: Priority::Foreground,
         instructions: &instructions,
         text: &text,

@@ -24,10 +24,7 @@ const DESCRIBE: &str = "lcm_describe";
 /// Opens a node or a message.
 const EXPAND: &str = "lcm_expand";
 /// Answers a question; of use where a model can be asked.
-pub const QUESTION_TOOL: &str = "lcm_expand_query";
-
-/// The names of all of them.
-pub const RECALL_TOOLS: [&str; 4] = [GREP, DESCRIBE, EXPAND, QUESTION_TOOL];
+const QUESTION: &str = "lcm_expand_query";
 
 /// Tools with which models look something up in the record, here and elsewhere. Agents that have them from an MCP server
 /// put its name before theirs.
@@ -35,7 +32,7 @@ const LOOKUPS: [&str; 8] = [
     GREP,
     DESCRIBE,
     EXPAND,
-    QUESTION_TOOL,
+    QUESTION,
     "recall_search",
     "recall_sessions",
     "recall_messages",
@@ -45,6 +42,11 @@ const LOOKUPS: [&str; 8] = [
 const OWN_LOOKUP: &str = "recall";
 
 impl RecallToolset {
+    /// The names of all tools.
+    pub const NAMES: [&str; 4] = [GREP, DESCRIBE, EXPAND, QUESTION];
+    /// The name of the tool that answers a question, which needs a model.
+    pub const QUESTION: &str = QUESTION;
+
     /// Whether a message with calls or results of these tools only looks something up. Whoever searches is not shown it: what
     /// was asked before is no answer.
     #[must_use]
@@ -52,77 +54,6 @@ impl RecallToolset {
         let looks = |tool: &String| tool == OWN_LOOKUP || LOOKUPS.iter().any(|lookup| tool.ends_with(lookup));
         !tools.is_empty() && tools.iter().all(looks)
     }
-}
-
-/// What the tools are called with, in words and as JSON Schema. Always the same bytes: they are part of every prompt.
-#[must_use]
-pub fn schemas() -> Vec<ToolSchema> {
-    let schema = |name: &str, description: &str, parameters: Value| ToolSchema {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters,
-    };
-    vec![
-        schema(
-            GREP,
-            "Finds words or a pattern in every message of this conversation, folded away or not, and says where each \
-             hit lies: the message and the notes that stand for it.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "Words, one exact string, or a regular expression."},
-                    "regex": {"type": "boolean", "description": "The query is a regular expression."},
-                    "before": {"type": "integer", "minimum": 0, "description": "Only messages before this number."},
-                    "limit": {"type": "integer", "minimum": 1, "description": "At most so many hits."}
-                },
-                "required": ["query"],
-                "additionalProperties": false
-            }),
-        ),
-        schema(
-            DESCRIBE,
-            "Says what notes such as n12 stand for: which messages, when, how many tokens, which files, and which \
-             notes they were drawn from.",
-            json!({
-                "type": "object",
-                "properties": {"node": {"type": "string", "description": "The name of the notes, such as n12."}},
-                "required": ["node"],
-                "additionalProperties": false
-            }),
-        ),
-        schema(
-            EXPAND,
-            "Opens notes such as n12 one step, or down to the original messages, or shows one message by its number. \
-             Long ones come in pages.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "node": {"type": "string", "description": "The name of the notes, such as n12."},
-                    "message": {"type": "integer", "minimum": 0, "description": "The number of a message, instead of notes."},
-                    "originals": {"type": "boolean", "description": "Show the messages themselves, whatever notes lie between."},
-                    "from": {"type": "integer", "minimum": 0, "description": "Begin with this message: the next page."},
-                    "around": {"type": "string", "description": "Show the part of a long message where this stands."},
-                    "offset": {"type": "integer", "minimum": 0, "description": "Show a long message from this character on."},
-                    "max_tokens": {"type": "integer", "minimum": 1, "description": "At most so much."}
-                },
-                "additionalProperties": false
-            }),
-        ),
-        schema(
-            QUESTION_TOOL,
-            "Answers a question about folded parts of this conversation from the original messages, which it names.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "question": {"type": "string", "description": "In words; name what is looked for."},
-                    "nodes": {"type": "array", "items": {"type": "string"}, "description": "Only messages these notes stand for."},
-                    "messages": {"type": "array", "items": {"type": "integer"}, "description": "Messages to read in any case."}
-                },
-                "required": ["question"],
-                "additionalProperties": false
-            }),
-        ),
-    ]
 }
 
 /// Answers calls of the tools, for one owner of a record.
@@ -195,9 +126,80 @@ impl RecallToolset {
         Self { record: OwnerStore { store, owner }, limits, summarisers, redactor }
     }
 
+    /// The names, descriptions and JSON Schemas of all tools. They are part of every prompt and always the same bytes.
+    #[must_use]
+    pub fn schemas() -> Vec<ToolSchema> {
+        let schema = |name: &str, description: &str, parameters: Value| ToolSchema {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters,
+        };
+        vec![
+            schema(
+                GREP,
+                "Finds words or a pattern in every message of this conversation, folded away or not, and says where each \
+                 hit lies: the message and the notes that stand for it.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "query": {"type": "string", "description": "Words, one exact string, or a regular expression."},
+                        "regex": {"type": "boolean", "description": "The query is a regular expression."},
+                        "before": {"type": "integer", "minimum": 0, "description": "Only messages before this number."},
+                        "limit": {"type": "integer", "minimum": 1, "description": "At most so many hits."}
+                    },
+                    "required": ["query"],
+                    "additionalProperties": false
+                }),
+            ),
+            schema(
+                DESCRIBE,
+                "Says what notes such as n12 stand for: which messages, when, how many tokens, which files, and which \
+                 notes they were drawn from.",
+                json!({
+                    "type": "object",
+                    "properties": {"node": {"type": "string", "description": "The name of the notes, such as n12."}},
+                    "required": ["node"],
+                    "additionalProperties": false
+                }),
+            ),
+            schema(
+                EXPAND,
+                "Opens notes such as n12 one step, or down to the original messages, or shows one message by its number. \
+                 Long ones come in pages.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "node": {"type": "string", "description": "The name of the notes, such as n12."},
+                        "message": {"type": "integer", "minimum": 0, "description": "The number of a message, instead of notes."},
+                        "originals": {"type": "boolean", "description": "Show the messages themselves, whatever notes lie between."},
+                        "from": {"type": "integer", "minimum": 0, "description": "Begin with this message: the next page."},
+                        "around": {"type": "string", "description": "Show the part of a long message where this stands."},
+                        "offset": {"type": "integer", "minimum": 0, "description": "Show a long message from this character on."},
+                        "max_tokens": {"type": "integer", "minimum": 1, "description": "At most so much."}
+                    },
+                    "additionalProperties": false
+                }),
+            ),
+            schema(
+                QUESTION,
+                "Answers a question about folded parts of this conversation from the original messages, which it names.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "question": {"type": "string", "description": "In words; name what is looked for."},
+                        "nodes": {"type": "array", "items": {"type": "string"}, "description": "Only messages these notes stand for."},
+                        "messages": {"type": "array", "items": {"type": "integer"}, "description": "Messages to read in any case."}
+                    },
+                    "required": ["question"],
+                    "additionalProperties": false
+                }),
+            ),
+        ]
+    }
+
     /// Answers a call; `None` if it is of none of the tools.
     pub async fn call(&self, call: &ToolRequest) -> Option<ToolAnswer> {
-        if !RECALL_TOOLS.contains(&call.name.as_str()) {
+        if !Self::NAMES.contains(&call.name.as_str()) {
             return None;
         }
         let asked = match read(&call.name, &call.arguments) {
@@ -390,7 +392,7 @@ fn tell_hits(ask: &GrepQuery, found: &GrepAnswer) -> String {
         let path: Vec<String> = hit.nodes.iter().map(ToString::to_string).collect();
         let place = match (hit.in_view, path.as_slice()) {
             (true, _) => "in view".to_owned(),
-            (false, []) => "folded away".to_owned(),
+            (false, []) => "compacted".to_owned(),
             (false, path) => path.join(" > "),
         };
         let mut line = format!(
@@ -404,6 +406,14 @@ fn tell_hits(ask: &GrepQuery, found: &GrepAnswer) -> String {
             line.push_str(&format!(" [fits: {}]", hit.found));
         }
         lines.push(line);
+    }
+    for hit in &found.nodes {
+        let (words, of) = hit.matched;
+        let last = hit.end_seq.saturating_sub(1);
+        lines.push(format!(
+            "summary {} of messages {} to {last} ({words} of {of} words): {}",
+            hit.node, hit.first_seq, hit.passage
+        ));
     }
     if lines.is_empty() {
         lines.push(format!("Nothing in this conversation fits \"{}\".", ask.text));

@@ -19,7 +19,7 @@ use throughline_store::{
     CallNames, Holder, IdLength, Millis, NewMessage, NewSession, NodeLink, Origin, Owner, SessionId,
     SqliteStore, Store, SummaryId, ViewMessage, node_problems,
 };
-use throughline_tokens::{ContentProfile, LimitPolicy};
+use throughline_tokens::{ContentProfile, LimitPolicy, TokenModel};
 use throughline_transcript::{Groups, Message, WireFormat, violations};
 use tokio_util::sync::CancellationToken;
 
@@ -214,7 +214,7 @@ impl Stage {
     }
 
     pub(crate) fn append(&mut self, messages: &[Message]) {
-        let model = throughline_engine::token_model_for("claude-sonnet-4-5", self.wire_format);
+        let model = TokenModel::for_model("claude-sonnet-4-5", self.wire_format);
         let new = messages.iter().map(|message| NewMessage {
             tokens: model.estimate_content(&ContentProfile::of_message(message)),
             at_ms: self.host.now_ms(),
@@ -271,6 +271,7 @@ impl Stage {
                 record: RecordPolicy::Require,
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Local,
+                recall: None,
             },
             tool_output: ToolOutputPolicy::default(),
         }

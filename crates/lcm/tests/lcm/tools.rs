@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_engine::{CompactionResult, ContextEngine, EngineError, ToolAnswer, ToolRequest};
 use throughline_lcm::{
-    ExpandQuery, ExpandedItem, GrepPattern, GrepQuery, LcmLimits, RECALL_TOOLS, RecallLimits,
+    ExpandQuery, ExpandedItem, GrepPattern, GrepQuery, LcmLimits, RecallLimits, RecallToolset,
 };
 use throughline_store::{NewSession, Origin, Owner, SessionId};
 use throughline_testkit::big_transcript;
@@ -86,6 +86,21 @@ async fn a_fact_is_found_by_one_grep_and_one_expand() {
     let described = call(&stage, "lcm_describe", json!({"node": leaf})).await;
     assert!(described.text.starts_with(&format!("[{leaf}] messages ")), "{}", described.text);
     assert!(described.text.contains("stands for messages"), "{}", described.text);
+}
+
+#[tokio::test]
+async fn questions_are_answered_by_rank_and_from_nodes() {
+    let stage = folded().await;
+    let question = json!({"query": "where does the key for deploying live?"});
+    let found = call(&stage, "lcm_grep", question).await;
+    assert!(!found.is_error && found.text.starts_with("message 5 (assistant, "), "{}", found.text);
+    let top = stage.with_recall(|recall| recall.top_nodes(&stage.tip).unwrap());
+    let described = stage.with_recall(|recall| recall.describe(top[0].id).unwrap());
+    let words: Vec<&str> = described.document.split_whitespace().rev().take(12).collect();
+    let about = words.into_iter().rev().collect::<Vec<_>>().join(" ");
+    let ask = GrepQuery { text: about, ..GrepQuery::default() };
+    let nodes = stage.with_recall(|recall| recall.grep(&stage.tip, &ask).unwrap().nodes);
+    assert!(nodes.iter().any(|hit| hit.node == top[0].id), "{nodes:?}");
 }
 
 #[tokio::test]
@@ -246,11 +261,11 @@ async fn a_question_is_answered_from_originals_with_the_messages_it_used() {
 async fn the_schemas_are_the_same_bytes_every_time() {
     let stage = folded().await;
     let first = serde_json::to_string(&stage.engine().tool_schemas().await.unwrap()).unwrap();
-    let second = serde_json::to_string(&throughline_lcm::recall_schemas()).unwrap();
+    let second = serde_json::to_string(&throughline_lcm::RecallToolset::schemas()).unwrap();
     assert_eq!(first, second);
     let names: Vec<String> =
-        throughline_lcm::recall_schemas().into_iter().map(|schema| schema.name).collect();
-    assert_eq!(names, RECALL_TOOLS);
+        throughline_lcm::RecallToolset::schemas().into_iter().map(|schema| schema.name).collect();
+    assert_eq!(names, RecallToolset::NAMES);
 }
 
 /// The numbers of its messages would be taken for those of the conversation that asks.

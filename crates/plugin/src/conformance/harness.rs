@@ -137,6 +137,7 @@ impl SessionHarness {
                 record: RecordPolicy::Require,
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Local,
+                recall: None,
             },
             tool_output: ToolOutputPolicy::default(),
         };

@@ -38,10 +38,10 @@ pub(super) async fn all(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
         ConformanceCheck::of("leaves nothing and next to nothing alone", EMPTY, little(make).await),
         ConformanceCheck::of("gives the same view of the same conversation", OUTCOME, twice(make).await),
         ConformanceCheck::of("takes messages as they come", JSON, strange(make).await),
-        ConformanceCheck::of("folds after it was asked to prepare", PREPARE, prepared(make).await),
+        ConformanceCheck::of("compacts after it was asked to prepare", PREPARE, prepared(make).await),
         ConformanceCheck::of("describes its tools", TOOLS, tools(make).await),
         ConformanceCheck::of("refuses tools it does not have", UNKNOWN_TOOL, unknown_tool(make).await),
-        ConformanceCheck::of("is told of ends and beginnings", LIFECYCLE, lifecycle(make).await),
+        ConformanceCheck::of("receives ends and beginnings of sessions", LIFECYCLE, lifecycle(make).await),
     ]
 }
 
@@ -154,7 +154,7 @@ async fn status(make: MakeEngine<'_>) -> CheckResult {
         return Err(format!("it says folding starts at {} of {WINDOW_TOKENS}", status.threshold_tokens));
     }
     if status.compactions != 0 {
-        return Err(format!("it says it has folded {} times", status.compactions));
+        return Err(format!("it reports {} compactions", status.compactions));
     }
     Ok(CheckVerdict::Passed)
 }

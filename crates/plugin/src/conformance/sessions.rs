@@ -37,9 +37,9 @@ pub(super) async fn all(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
             long(WireFormat::Anthropic).await,
         ),
         ConformanceCheck::of("folds when a person wants it", FORCE, by_hand(make).await),
-        ConformanceCheck::of("keeps the newest messages it is told to", KEEP, keeping(make).await),
-        ConformanceCheck::of("goes on in another process", RESTART, taken_up(make).await),
-        ConformanceCheck::of("goes on after an undo", BOUNDARY, undone(make).await),
+        ConformanceCheck::of("keeps as many of the newest messages as requested", KEEP, keeping(make).await),
+        ConformanceCheck::of("continues in another process", RESTART, taken_up(make).await),
+        ConformanceCheck::of("continues after an undo", BOUNDARY, undone(make).await),
     ]
 }
 
@@ -51,7 +51,7 @@ async fn talk_until(stage: &mut SessionHarness, compactions: u64) -> Result<(), 
         }
         if exchanges >= MOST_EXCHANGES {
             return Err(format!(
-                "after {exchanges} exchanges it has folded {} times, where {compactions} were due",
+                "after {exchanges} exchanges it has compacted {} times, where {compactions} were due",
                 stage.session.compactions()
             ));
         }

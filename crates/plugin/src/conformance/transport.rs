@@ -33,7 +33,7 @@ pub(super) async fn all(
         desk.unknown_method().await,
     ));
     checks.push(ConformanceCheck::of(
-        "goes on after a line that is no message",
+        "continues after a line that is not a message",
         LINES,
         desk.no_message().await,
     ));

@@ -12,7 +12,7 @@ use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, dec
 use throughline_wire::Request;
 
 use super::rules::CacheStyle;
-use crate::cache_marks::{CacheMarks, MOST_MARKS};
+use crate::cache_marks::CacheMarks;
 use crate::cache_policy::CacheTtl;
 
 /// A cache that needs no marks finds a prefix that ends inside a message; long texts are cut this fine for it.
@@ -38,7 +38,7 @@ pub(super) struct Position {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarkComplaint {
     /// Too many of them.
-    #[error("a request may carry {MOST_MARKS} cache marks, this one carries {found}")]
+    #[error("a request may carry {most} cache marks, this one carries {found}", most = CacheMarks::MOST)]
     TooMany {
         /// How many there are.
         found: usize,
@@ -53,7 +53,7 @@ pub enum MarkComplaint {
         kind: String,
     },
     /// One that means nothing.
-    #[error("a cache mark with a lifetime nobody sells: {mark}")]
+    #[error("a cache mark with a lifetime that no provider offers: {mark}")]
     Unreadable {
         /// The mark.
         mark: String,
@@ -66,7 +66,7 @@ struct PromptPiece {
     hash: [u8; 16],
     tokens: u64,
     mark: Option<CacheTtl>,
-    /// Whether a mark that the provider is asked to place itself could go here.
+    /// Whether the provider could place its own mark here.
     takes_mark: bool,
 }
 
@@ -78,7 +78,7 @@ struct Cut {
     has_citations: bool,
 }
 
-/// Cuts requests and remembers what it has cut.
+/// Cuts requests into pieces, and caches the pieces of texts.
 #[derive(Debug)]
 pub(super) struct PromptReader {
     in_slices: bool,
@@ -174,7 +174,7 @@ impl PromptReader {
         row.absorb("speed", request.member("speed").map_or("", |value| value.0));
     }
 
-    /// The pieces of a text, which is cut only when it is new.
+    /// The pieces of a text. A text that was cut before is not cut again.
     fn cut(
         &mut self,
         json: &str,
@@ -198,7 +198,7 @@ impl PromptReader {
     }
 }
 
-/// Positions as they are put together.
+/// Positions under construction.
 struct Row {
     positions: Vec<Position>,
     takes_mark: Vec<bool>,
@@ -236,7 +236,7 @@ impl Row {
 
     fn checked(self) -> Result<Vec<Position>, MarkComplaint> {
         let marks: Vec<CacheTtl> = self.positions.iter().filter_map(|position| position.mark).collect();
-        if marks.len() > MOST_MARKS {
+        if marks.len() > CacheMarks::MOST {
             return Err(MarkComplaint::TooMany { found: marks.len() });
         }
         let short = marks.iter().position(|ttl| *ttl == CacheTtl::FiveMinutes);
@@ -360,7 +360,7 @@ fn piece_of(block: RawJson<'_>, hash: [u8; 16], tokens: u64) -> Result<PromptPie
     Ok(PromptPiece { hash, tokens, mark, takes_mark })
 }
 
-/// A block as the model gets it, as far as we know: a text is the same whether it stands as a string or in a block.
+/// A block as the model receives it, as far as is known: a text is the same as a string and as a block.
 fn rendered(block: &str) -> Vec<u8> {
     let value = RawJson(block);
     let text = if block.starts_with('"') {

@@ -1,4 +1,4 @@
-//! Who caches how.
+//! The caching rules of providers.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub enum CacheStyle {
 pub enum CacheWrites {
     /// For models with a price for it.
     AsPriced,
-    /// Never.
+    /// Writing to the cache costs nothing extra.
     Free,
 }
 

@@ -1,8 +1,9 @@
 //! Answers that arrive: whole, streamed, in pieces, in the form that was not asked for.
 
-use throughline_provider::{AskedFor, CancellationToken, HoldBack, OutgoingCall, TimeLimits};
+use throughline_provider::{AskedFor, HoldBack, OutgoingCall, TimeLimits};
 use throughline_transcript::WireFormat;
 use throughline_wire::{Delta, Request, Streaming};
+use tokio_util::sync::CancellationToken;
 
 use crate::server::{Act, Server, answer, client, json, stream_head};
 use crate::{ANTHROPIC_EVENTS, CHAT_ANSWER, OVERLOADED_EVENT};

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use throughline_provider::{
-    CallEnd, CallError, CancellationToken, ConnectStage, OutgoingCall, ProviderErrorKind, TimeLimits,
-    WrongWireSign,
+    CallEnd, CallError, ConnectStage, OutgoingCall, ProviderErrorKind, TimeLimits, WrongWireSign,
 };
 use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
 use tokio::io::AsyncWriteExt;
+use tokio_util::sync::CancellationToken;
 
 use crate::server::{Act, Server, answer, client, client_with, endpoint, json, stream_head};
 use crate::{ANTHROPIC_EVENTS, CHAT_ANSWER, OVERLOADED_EVENT};

@@ -42,7 +42,7 @@ pub struct NewArtifact<'a> {
     pub text: &'a str,
     /// What it is, for people: the tool it came from.
     pub label: &'a str,
-    /// When.
+    /// When it was recorded.
     pub at_ms: Millis,
 }
 

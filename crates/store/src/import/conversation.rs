@@ -48,7 +48,7 @@ pub(crate) struct ForeignConversation {
 pub(crate) struct ForeignParent {
     /// What the program calls the other one.
     pub(crate) key: String,
-    /// How.
+    /// How it relates to its parent.
     pub(crate) kind: LinkKind,
     /// Where, as far as it is known.
     pub(crate) place: ParentPosition,
@@ -70,7 +70,7 @@ pub(crate) struct ForeignMessage {
     pub(crate) message: Message,
     /// Hash of its bytes.
     pub(crate) hash: ContentHash,
-    /// When.
+    /// The time the file states.
     pub(crate) at_ms: Millis,
     /// What the model was sent in its place, when that was something else.
     pub(crate) sent: Option<Message>,
@@ -88,7 +88,7 @@ impl ForeignMessage {
 pub(crate) struct ForeignCompaction {
     /// Messages that were said before it.
     pub(crate) at: usize,
-    /// When.
+    /// The time the file states.
     pub(crate) at_ms: Millis,
     /// What the model was shown from then on, before what came next. Empty where the next message is the summary.
     pub(crate) view: Vec<ForeignItem>,
@@ -101,7 +101,7 @@ pub(crate) enum ForeignItem {
     ForeignMessage(usize),
     /// A message in other words.
     Changed {
-        /// Which.
+        /// The position of the message.
         message: usize,
         /// What was shown in its place.
         shown: Message,
@@ -126,7 +126,7 @@ pub(crate) struct ForeignCall {
     pub(crate) model: String,
     /// Who was asked.
     pub(crate) provider: String,
-    /// What for.
+    /// The task the call is recorded under.
     pub(crate) task: String,
     /// Tokens by bucket.
     pub(crate) usage: Usage,
@@ -140,7 +140,7 @@ pub(crate) struct ForeignCall {
     pub(crate) cost_micro_usd: Option<u64>,
     /// What the other program reckoned, for want of a price of our own.
     pub(crate) reckoned_micro_usd: Option<u64>,
-    /// When.
+    /// The time the file states.
     pub(crate) at_ms: Millis,
     /// The message whose session it is booked to.
     pub(crate) booked_at: Option<usize>,

@@ -14,7 +14,7 @@ pub enum ImportEvent<'a> {
     },
     /// A file is being read.
     Began {
-        /// Which.
+        /// The file.
         path: &'a Path,
         /// Its number, counted from one.
         number: usize,
@@ -78,7 +78,7 @@ pub enum FileOutcome {
 /// What was done with one file.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct FileReport {
-    /// Which.
+    /// The file.
     pub path: PathBuf,
     /// The program it is from, once that is known.
     pub program: Option<&'static str>,

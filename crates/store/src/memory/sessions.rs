@@ -197,8 +197,11 @@ impl MemoryState {
             .filter(|chain| filter.include_attached || !is_attached(chain))
             .filter_map(conversation)
             .filter(|listed| filter.since_ms.is_none_or(|since_ms| listed.tip.active_ms >= since_ms))
+            .filter(|listed| filter.until_ms.is_none_or(|until_ms| listed.tip.active_ms < until_ms))
             .filter(|listed| {
                 filter.program.as_ref().is_none_or(|program| listed.tip.origin.program == *program)
+                    && (filter.model.is_none() || listed.tip.model == filter.model)
+                    && (filter.project.is_none() || listed.tip.origin.project == filter.project)
             })
             .filter(|listed| {
                 let place = (listed.tip.active_ms, listed.tip.ordinal);

@@ -214,6 +214,7 @@ impl MemoryState {
             at_ms: place.at_ms,
             score: ranked.score,
             matched: None,
+            similarity: None,
             snippet,
             artifact: None,
             repeats: ranked.repeats,

@@ -4,7 +4,7 @@ use crate::artifacts::artifact::{ArtifactId, NewArtifact};
 use crate::artifacts::extract::artifact_texts;
 use crate::error::{Result, StoreError};
 use crate::ids::{Owner, SessionId};
-use crate::message::{AppendRange, NewMessage, StoredMessage, StoredRendition};
+use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage, StoredRendition};
 use crate::sessions::chain::{LinePart, ended};
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
@@ -101,6 +101,17 @@ impl MemoryState {
     pub(super) fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
         let session = self.find(owner, id)?;
         Ok(self.run(session.ordinal, 0, u64::MAX).cloned().collect())
+    }
+
+    pub(super) fn message_heads(&self, owner: &Owner, id: &SessionId) -> Result<Vec<MessageHead>> {
+        let session = self.find(owner, id)?;
+        let head = |message: &StoredMessage| MessageHead {
+            seq: message.seq,
+            speaker: message.speaker(),
+            tokens: message.tokens,
+            at_ms: message.at_ms,
+        };
+        Ok(self.run(session.ordinal, 0, u64::MAX).map(head).collect())
     }
 
     pub(super) fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {

@@ -77,11 +77,29 @@ const LANGUAGES: &[FunctionWords] = &[
     },
 ];
 
+/// English words whose forms share no beginning with them, or too little for a stemmer: the word, then its forms. Questions ask in
+/// the present (`where did she go`), answers stand in the past (`I went`).
+const IRREGULAR_ENGLISH: &str = "be was were been|become became|begin began begun|bend bent|bind bound|bite bit bitten|blow blew blown|\
+    break broke broken|bring brought|build built|buy bought|catch caught|choose chose chosen|come came|deal dealt|dig dug|\
+    do did done|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|\
+    fight fought|find found|fly flew flown|forget forgot forgotten|forgive forgave forgiven|freeze froze frozen|get got gotten|\
+    give gave given|go went gone|grow grew grown|hang hung|have had|hear heard|hide hid hidden|hold held|keep kept|\
+    know knew known|lay laid|lead led|leave left|lend lent|lie lay lain|light lit|lose lost|make made|mean meant|meet met|\
+    pay paid|ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see saw seen|seek sought|sell sold|send sent|\
+    shake shook shaken|shine shone|shoot shot|sing sang sung|sink sank sunk|sit sat|sleep slept|speak spoke spoken|spend spent|\
+    spin spun|stand stood|steal stole stolen|stick stuck|strike struck|swear swore sworn|sweep swept|swim swam swum|\
+    swing swung|take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown|\
+    understand understood|wake woke woken|wear wore worn|weep wept|win won|wind wound|write wrote written|\
+    child children|person people|man men|woman women|mouse mice|foot feet|tooth teeth|wife wives|life lives|knife knives|\
+    shelf shelves|half halves|leaf leaves|index indices|matrix matrices|good better best|bad worse worst|datum data";
+
 /// What is known of the language of a question.
 pub(crate) struct Language {
     stemmer: Stemmer,
     /// Function words as terms are compared, sorted.
     function_words: Vec<String>,
+    /// Whether irregular forms are those of English.
+    is_english: bool,
 }
 
 impl Language {
@@ -95,7 +113,25 @@ impl Language {
                 best = (met, candidates, language);
             }
         }
-        Self { stemmer: Stemmer::create(best.2.stemmer), function_words: best.1 }
+        let is_english = best.2.stemmer == Algorithm::English;
+        Self { stemmer: Stemmer::create(best.2.stemmer), function_words: best.1, is_english }
+    }
+
+    /// The other forms of a word that has irregular ones, or is one.
+    pub(crate) fn irregular_forms(&self, word: &str) -> Vec<String> {
+        let entries = IRREGULAR_ENGLISH.split('|').filter(|_| self.is_english);
+        let stem = self.stem(word);
+        let mut forms = Vec::new();
+        for entry in entries {
+            let Some(base) = entry.split_whitespace().next() else { continue };
+            let is_of_base = stem.is_some() && self.stem(base) == stem;
+            if is_of_base || entry.split_whitespace().any(|form| form == word) {
+                forms.extend(entry.split_whitespace().map(str::to_owned));
+                forms.extend(["s", "es", "ing"].map(|ending| format!("{base}{ending}")));
+            }
+        }
+        forms.retain(|form| form != word);
+        forms
     }
 
     /// Whether a word, as terms are compared, carries no meaning.

@@ -6,8 +6,6 @@
 
 use std::ops::Range;
 
-use throughline_transcript::Role;
-
 use crate::ids::Millis;
 use crate::search::question::Question;
 use crate::search::rank::HitSource;
@@ -119,16 +117,31 @@ fn add(tally: &mut Tally, word: Option<usize>, range: Range<usize>, countable: C
 /// What the windows of a text hold of a question.
 #[derive(Debug, Default)]
 pub(crate) struct WindowTallies {
-    /// Windows that hold any word, with the marks left out.
-    pub(crate) held: Vec<(Range<usize>, Tally)>,
+    /// Windows that hold any word.
+    pub(crate) held: Vec<HeldWindow>,
     /// How many windows the text has.
     pub(crate) windows: usize,
     /// How many words.
     pub(crate) length: u64,
 }
 
+/// A window that holds words of a question.
+#[derive(Debug)]
+pub(crate) struct HeldWindow {
+    /// Which window of the text it is.
+    pub(crate) part: usize,
+    pub(crate) range: Range<usize>,
+    /// What it holds, with the marks left out.
+    pub(crate) tally: Tally,
+}
+
 /// Reads a text window by window.
 pub(crate) fn tally_windows(question: &Question, text: &str) -> WindowTallies {
+    tally_windows_and(question, text, &[])
+}
+
+/// As [`tally_windows`]; these windows are among the held ones whatever they hold.
+pub(crate) fn tally_windows_and(question: &Question, text: &str, wanted: &[usize]) -> WindowTallies {
     let windows = windows(text);
     let mut lengths = vec![0_u32; windows.len()];
     let mut held: Vec<Option<Tally>> = vec![None; windows.len()];
@@ -144,13 +157,21 @@ pub(crate) fn tally_windows(question: &Question, text: &str) -> WindowTallies {
             }
         }
     });
+    for window in wanted {
+        if let Some(held) = held.get_mut(*window) {
+            held.get_or_insert_with(|| Tally::new(question.len()));
+        }
+    }
     let length = lengths.iter().map(|length| u64::from(*length)).sum();
     let count = windows.len();
     let held = windows
         .into_iter()
         .zip(held)
         .zip(lengths)
-        .filter_map(|((window, tally), length)| Some((window, Tally { length, ..tally? })))
+        .enumerate()
+        .filter_map(|(part, ((range, tally), length))| {
+            Some(HeldWindow { part, range, tally: Tally { length, ..tally? } })
+        })
         .collect();
     WindowTallies { held, windows: count, length }
 }
@@ -187,12 +208,10 @@ impl Commonness {
 
 /// How much more a text counts for who wrote it, when, and how many words of the question it holds.
 pub(crate) fn boost(source: HitSource, at_ms: Millis, newest_ms: Millis, matched: usize, of: usize) -> f64 {
-    let is_dialogue =
-        !source.in_artifact && !source.machine_written && matches!(source.role, Role::User | Role::Assistant);
     let age_days = newest_ms.saturating_sub(at_ms).max(0) as f64 / MS_PER_DAY;
     let recency = RECENCY_WEIGHT / (1.0 + age_days / RECENCY_HALF_DAYS);
     let coverage = COVERAGE_WEIGHT * matched as f64 / of.max(1) as f64;
-    (if is_dialogue { DIALOGUE_WEIGHT } else { 1.0 }) * (1.0 + coverage) * (1.0 + recency)
+    (if source.is_dialogue() { DIALOGUE_WEIGHT } else { 1.0 }) * (1.0 + coverage) * (1.0 + recency)
 }
 
 /// A passage before it is chosen.

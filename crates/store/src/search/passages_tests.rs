@@ -1,5 +1,7 @@
 //! Tests of weighing and choosing passages.
 
+use throughline_transcript::Role;
+
 use super::*;
 
 fn candidate(place: u32, score: f64, text: &str) -> PassageCandidate<u32> {
@@ -38,7 +40,7 @@ fn windows_hold_their_own_words() {
     let text = format!("{}needle {}", "hay ".repeat(100), "hay ".repeat(30));
     let tallies = tally_windows(&question, &text);
     assert_eq!((tallies.windows, tallies.held.len(), tallies.length), (2, 1, 131));
-    assert!(text[tallies.held[0].0.clone()].contains("needle"));
+    assert!(text[tallies.held[0].range.clone()].contains("needle"));
 }
 
 #[test]

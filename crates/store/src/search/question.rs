@@ -3,6 +3,8 @@
 //! What a question asks of an index, and which words of a text are words of the question. Not for: phrases, prefixes and
 //! substrings, which `query` reads, and the order of passages, which `passages` decides.
 
+use std::collections::HashMap;
+
 use crate::search::fingerprint::{FingerprintKind, fingerprint};
 use crate::search::language::Language;
 use crate::search::terms::{TextTerm, each_term};
@@ -25,6 +27,8 @@ const ENDINGS: [&str; 12] = ["", "s", "ed", "ing", "es", "d", "er", "e", "en", "
 pub(crate) struct Question {
     words: Vec<QuestionWord>,
     language: Language,
+    /// Irregular forms of its words, each with the number of the word.
+    irregular: HashMap<String, usize>,
     /// First bytes of its words: most words of a text begin with another.
     first_bytes: [bool; 256],
 }
@@ -74,13 +78,22 @@ impl Question {
             words.sort_by_key(|word| std::cmp::Reverse(word.term.len()));
             words.truncate(MAX_QUESTION_WORDS);
         }
+        let mut irregular: HashMap<String, usize> = HashMap::new();
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| word.term.is_ascii()) {
+            for form in language.irregular_forms(&word.term) {
+                irregular.entry(form).or_insert(at);
+            }
+        }
+        // What stands in the question itself is no form of another of its words.
+        irregular.retain(|form, _| words.iter().all(|word| word.term != *form));
         let mut first_bytes = [false; 256];
-        for byte in words.iter().filter_map(|word| word.term.bytes().next()) {
+        let terms = words.iter().map(|word| &word.term).chain(irregular.keys());
+        for byte in terms.filter_map(|term| term.bytes().next()) {
             if let Some(is_first) = first_bytes.get_mut(usize::from(byte)) {
                 *is_first = true;
             }
         }
-        Self { words, language, first_bytes }
+        Self { words, language, irregular, first_bytes }
     }
 
     /// How many words it has.
@@ -99,6 +112,9 @@ impl Question {
         let first = term.bytes().next()?;
         if !*self.first_bytes.get(usize::from(first))? {
             return None;
+        }
+        if let Some(word) = self.irregular.get(term).filter(|_| !is_whole) {
+            return Some(*word);
         }
         let mut stem: Option<Option<String>> = None;
         self.words.iter().position(|word| {
@@ -126,13 +142,17 @@ impl Question {
 
     fn fingerprints_of(&self, word: &QuestionWord) -> Vec<u32> {
         let whole = |term: &str| fingerprint(FingerprintKind::Term, term.as_bytes());
-        let Some(stem) = &word.stem else { return vec![whole(&word.term)] };
+        let irregular = self.irregular_forms_of(word).map(whole);
+        let Some(stem) = &word.stem else {
+            return std::iter::once(whole(&word.term)).chain(irregular).collect();
+        };
         // The stem of `retry` is `retri`: a last `i` may be a `y` in the text.
         let root = stem.strip_suffix('i').unwrap_or(stem);
         let same = word.term.chars().zip(root.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c);
         let shared: String = same.take(SHARED_LETTERS).collect();
         if shared.chars().count() == SHARED_LETTERS {
-            return vec![fingerprint(FingerprintKind::Beginning, shared.as_bytes())];
+            let beginning = fingerprint(FingerprintKind::Beginning, shared.as_bytes());
+            return std::iter::once(beginning).chain(irregular).collect();
         }
         let mut forms = vec![word.term.clone()];
         let roots = [word.term.as_str(), stem.as_str(), shared.as_str()];
@@ -148,7 +168,12 @@ impl Question {
                 forms.push(form);
             }
         }
-        forms.iter().map(|form| whole(form)).collect()
+        forms.iter().map(|form| whole(form)).chain(irregular).collect()
+    }
+
+    fn irregular_forms_of(&self, word: &QuestionWord) -> impl Iterator<Item = &str> {
+        let is_of_word = move |at: &usize| self.words.get(*at).is_some_and(|other| other.term == word.term);
+        self.irregular.iter().filter(move |(_, at)| is_of_word(at)).map(|(form, _)| form.as_str())
     }
 }
 

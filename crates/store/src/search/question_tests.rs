@@ -67,3 +67,14 @@ fn every_looked_up_form_is_indexed() {
         assert!(is_found, "{question} in {text}");
     }
 }
+
+#[test]
+fn irregular_forms_are_forms_of_the_word() {
+    let question = Question::new("where did Ann go, and who taught the children?");
+    for (term, word) in [("went", "go"), ("gone", "go"), ("teach", "taught"), ("child", "children")] {
+        assert!(question.word_of(term, false).is_some(), "{term} is a form of {word}");
+    }
+    assert_eq!(question.word_of("wind", false), None);
+    let german = Question::new("warum ist das nicht gut");
+    assert_eq!(german.word_of("better", false), None, "English forms are for English questions");
+}

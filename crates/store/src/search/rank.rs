@@ -19,6 +19,13 @@ pub(crate) struct HitSource {
     pub(crate) in_artifact: bool,
 }
 
+impl HitSource {
+    /// Whether a person or a model wrote it.
+    pub(crate) fn is_dialogue(self) -> bool {
+        !self.in_artifact && !self.machine_written && matches!(self.role, Role::User | Role::Assistant)
+    }
+}
+
 const FREQUENCY_WEIGHT: f64 = 1.0;
 const CLOSENESS_WEIGHT: f64 = 0.8;
 const AS_ASKED_WEIGHT: f64 = 0.6;
@@ -54,7 +61,7 @@ pub(crate) struct SearchCandidate<K> {
     pub(crate) fit: Fit,
     /// Who says it.
     pub(crate) speaker: HitSource,
-    /// When.
+    /// When the message was recorded.
     pub(crate) at_ms: Millis,
 }
 

@@ -4,6 +4,7 @@ use throughline_transcript::Role;
 
 use crate::artifacts::artifact::ArtifactId;
 use crate::ids::{Millis, SessionId};
+use crate::search::meaning::MeaningReport;
 
 /// How the words of a question are meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum SearchMode {
 pub struct SearchQuery {
     /// What to look for.
     pub text: String,
-    /// How.
+    /// How the words of the query are matched.
     pub mode: SearchMode,
     /// Only in the conversation this session belongs to.
     pub session: Option<SessionId>,
@@ -43,6 +44,8 @@ pub struct SearchQuery {
     pub limit: usize,
     /// How many messages before and after a hit to show.
     pub neighbours: usize,
+    /// By words alone, where passages that mean the same in other words would be found too.
+    pub words_only: bool,
 }
 
 /// Hits when no limit is given.
@@ -153,6 +156,9 @@ pub struct Hit {
     pub score: f64,
     /// How many words of the question it holds; `None` for a substring.
     pub matched: Option<MatchedWords>,
+    /// How near its meaning is to the question's, where that was compared: 1 for the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<f64>,
     /// The passage.
     pub snippet: Snippet,
     /// The artifact, if the words stand in one.
@@ -174,4 +180,19 @@ pub struct SearchAnswer {
     pub ranked_newest: Option<u64>,
     /// Words did not fit anywhere; these hits hold the question as a substring.
     pub as_substring: bool,
+    /// What vectors added; `None` where none are configured or the question needs none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<MeaningReport>,
+    /// Messages that would have been looked at and cannot be read, or are not in the index: at most twenty of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<UnseenMessage>,
+}
+
+/// A message that a search cannot see; `throughline doctor` says what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct UnseenMessage {
+    /// The session it was appended to.
+    pub session: SessionId,
+    /// Its place in the conversation.
+    pub seq: u64,
 }

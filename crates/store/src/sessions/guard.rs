@@ -18,7 +18,7 @@ pub enum GuardScope {
         /// The model.
         model: String,
     },
-    /// Everything.
+    /// The whole record.
     Global,
 }
 

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
+use crate::message::StoredMessage;
 use crate::sessions::session::{EndReason, LinkKind, Session};
 use crate::store::Store;
 use crate::views::item::ViewMessage;
-use crate::views::summary::Summary;
+use crate::views::summary::{MessageRun, Summary};
 
 /// So many candidates a store names at most; there may be more then.
 const ALL_CANDIDATES: usize = 20;
@@ -21,7 +22,7 @@ pub struct ViewChange {
     pub kind: String,
     /// The message before which it stands.
     pub at_seq: u64,
-    /// When.
+    /// When the view changed.
     pub at_ms: Millis,
     /// The session that ended, or was left.
     pub from: Option<SessionId>,
@@ -37,6 +38,8 @@ pub struct ViewChange {
     pub tokens_before: Option<u64>,
     /// Tokens of the view after.
     pub tokens_after: Option<u64>,
+    /// What the notes kept, as the compaction reported it.
+    pub notes: Option<serde_json::Value>,
 }
 
 impl ViewChange {
@@ -108,6 +111,33 @@ fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Se
     Ok(lineage)
 }
 
+impl Session {
+    /// A stretch of the transcript of a session: the messages from one place up to another. Only these are read.
+    pub fn transcript_part(
+        &self,
+        store: &dyn Store,
+        owner: &Owner,
+        places: std::ops::Range<u64>,
+    ) -> Result<Vec<StoredMessage>> {
+        let lineage = lineage(store, owner, self)?;
+        let mut messages = Vec::new();
+        for (at, session) in lineage.iter().enumerate() {
+            // What a branch shares with its parent ends where it leaves it.
+            let link = lineage.get(at + 1).and_then(|next| next.link.as_ref());
+            let end = link.map_or(session.next_seq, |link| link.leaves_at.min(session.next_seq));
+            let run = MessageRun {
+                session: session.id.clone(),
+                first_seq: places.start.max(session.first_seq),
+                end_seq: places.end.min(end),
+            };
+            if run.first_seq < run.end_seq {
+                messages.extend(store.messages_of_run(owner, &run)?);
+            }
+        }
+        Ok(messages)
+    }
+}
+
 impl ViewChange {
     /// Where the conversation of a session turned, oldest first. A compaction whose figures nobody kept is measured by the
     /// views before and after it.
@@ -155,6 +185,10 @@ impl ViewChange {
                     messages_after: figure("/messages/after"),
                     tokens_before: figure("/tokens/before"),
                     tokens_after: figure("/tokens/after"),
+                    notes: summary
+                        .and_then(|summary| summary.figures.get("notes"))
+                        .filter(|notes| notes.is_object())
+                        .cloned(),
                 }
             })
             .collect()

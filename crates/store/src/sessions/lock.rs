@@ -39,7 +39,7 @@ pub struct LockRequest {
     pub name: String,
     /// Who wants it.
     pub holder: Holder,
-    /// Now.
+    /// The current time.
     pub now_ms: Millis,
     /// When it is let go unless renewed. Asking again as the holder renews it.
     pub expires_ms: Millis,

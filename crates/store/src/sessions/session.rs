@@ -76,7 +76,7 @@ impl LinkKind {
 pub struct Link {
     /// The session it hangs on. It may have been deleted since.
     pub parent: SessionId,
-    /// How.
+    /// How the session relates to its parent.
     pub kind: LinkKind,
     /// Messages of the parent before this place belong to it too. For a continuation that is all of them.
     pub leaves_at: u64,
@@ -123,10 +123,10 @@ pub struct Origin {
     pub project: Option<String>,
 }
 
-/// Sessions that begin alike and may still be told apart by their keys.
-pub const MAX_NUMBERED: usize = 64;
-
 impl Session {
+    /// The number of sessions with equal beginnings that numbered keys distinguish.
+    pub const MAX_NUMBERED: usize = 64;
+
     /// The key of one of several sessions that begin alike, from 1 on.
     #[must_use]
     pub fn numbered_key(key: &str, number: usize) -> String {
@@ -198,7 +198,7 @@ pub struct Session {
     pub active_ms: Millis,
     /// When it ended.
     pub ended_ms: Option<Millis>,
-    /// Why.
+    /// Why it ended; `None` while it is open.
     pub end_reason: Option<EndReason>,
     /// The model.
     pub model: Option<String>,
@@ -261,8 +261,14 @@ impl ListCursor {
 pub struct SessionFilter {
     /// Only those active at or after this time.
     pub since_ms: Option<Millis>,
+    /// Only those last active before this time.
+    pub until_ms: Option<Millis>,
     /// Only those of this program.
     pub program: Option<String>,
+    /// Only those whose newest session talks to this model.
+    pub model: Option<String>,
+    /// Only those about this folder or project.
+    pub project: Option<String>,
     /// Also those that hang on others as sub-agents or side calls.
     pub include_attached: bool,
     /// Only those after this place in the list.

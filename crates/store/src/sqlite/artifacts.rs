@@ -55,7 +55,7 @@ pub(super) struct Reference<'a> {
     pub(super) message: Option<i64>,
     /// What it is.
     pub(super) label: &'a str,
-    /// When.
+    /// When it was recorded.
     pub(super) at_ms: Millis,
 }
 

@@ -14,6 +14,7 @@ use super::artifacts::{self, ReleaseReport};
 use super::error::TxResult;
 use super::indexing::read_again;
 use super::rows::{int, require_session};
+use super::vectors;
 
 /// What a deletion took away.
 pub(super) struct DeletionReport {
@@ -83,6 +84,7 @@ fn delete_session(conn: &Connection, ordinal: i64, released: &mut ReleaseReport)
         .query_map([ordinal], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     released.rows.extend(messages);
+    vectors::delete_session(conn, ordinal)?;
     artifacts::release_session(conn, ordinal, released)?;
     for sql in [
         "DELETE FROM messages WHERE session = ?1",

@@ -252,7 +252,7 @@ fn locks_of_the_dead_and_the_late_are_removed() {
 
 #[test]
 fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
-    use crate::views::node::{Child, NewNode, SummaryNode, TOP_NODES};
+    use crate::views::node::{Child, NewNode, SummaryNode};
     use crate::views::summary::{MessageRun, SummaryId};
     let home = Home::new();
     let leaf = |first_seq, end_seq| NewNode {
@@ -320,7 +320,8 @@ fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
         std::fs::write(home.path(), saved).unwrap();
     }
     home.sql(&format!(
-        "UPDATE summaries SET figures = json_object('{TOP_NODES}', json('[{}]')) WHERE id = 1",
+        "UPDATE summaries SET figures = json_object('{}', json('[{}]')) WHERE id = 1",
+        SummaryNode::TOP_NODES,
         both.0
     ));
     let named = "n1 names n3, which is not older than it".to_owned();

@@ -50,24 +50,12 @@ struct SegmentLayout {
     first_row: i64,
     block_rows: i64,
     segment_blocks: i64,
-    /// So many blocks are read rather than looked up any further.
-    blocks_worth_reading: usize,
 }
 
-const MESSAGES: SegmentLayout = SegmentLayout {
-    numbers: "message",
-    first_row: 0,
-    block_rows: 2,
-    segment_blocks: 1024,
-    blocks_worth_reading: 1,
-};
-const PIECES: SegmentLayout = SegmentLayout {
-    numbers: "piece",
-    first_row: ARTIFACT_ROWS,
-    block_rows: 1,
-    segment_blocks: 128,
-    blocks_worth_reading: 0,
-};
+const MESSAGES: SegmentLayout =
+    SegmentLayout { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024 };
+const PIECES: SegmentLayout =
+    SegmentLayout { numbers: "piece", first_row: ARTIFACT_ROWS, block_rows: 1, segment_blocks: 128 };
 
 impl SegmentLayout {
     fn of_row(row: i64) -> &'static Self {

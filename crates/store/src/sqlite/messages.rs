@@ -6,7 +6,7 @@ use throughline_transcript::ContentHash;
 use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
-use crate::message::{AppendRange, NewMessage, StoredMessage, speaks_as};
+use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage, speaks_as};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
@@ -14,12 +14,12 @@ use crate::views::summary::MessageRun;
 
 use super::artifacts::{self, Reference};
 use super::commit::require_open;
-use super::error::TxResult;
+use super::error::{TxError, TxResult};
 use super::indexing::{Belonging, Indexing, take_numbers};
 use super::message_codec::{self, PackedBody};
 use super::rows::{
-    MACHINE_WRITTEN, RESULTS_ONLY, count, int, members_of, names_text, require_session, role_code,
-    write_progress,
+    MACHINE_WRITTEN, RESULTS_ONLY, count, int, members_of, names_text, require_session, role_code, role_of,
+    speaker_of, write_progress,
 };
 use super::sessions::line_of;
 use super::views;
@@ -203,6 +203,27 @@ pub(super) fn of_run(
     let places = int(run.first_seq)..int(run.end_seq);
     views::run(conn, folder, int(session.ordinal), &session.id, places, |message| messages.push(message))?;
     Ok(messages)
+}
+
+/// Messages of a session without their bytes.
+pub(super) fn heads(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<MessageHead>> {
+    let session = require_session(conn, owner, id)?;
+    let mut statement = conn.prepare_cached(
+        "SELECT seq, role, flags, tokens, at_ms FROM messages WHERE session = ?1 ORDER BY seq",
+    )?;
+    let mut rows = statement.query([int(session.ordinal)])?;
+    let mut heads = Vec::new();
+    while let Some(row) = rows.next()? {
+        let role: i64 = row.get(1)?;
+        let role = role_of(role).ok_or_else(|| TxError::unreadable(format!("there is no role {role}")))?;
+        heads.push(MessageHead {
+            seq: count(row.get(0)?),
+            speaker: speaker_of(role, row.get(2)?),
+            tokens: count(row.get(3)?),
+            at_ms: row.get(4)?,
+        });
+    }
+    Ok(heads)
 }
 
 /// Everything that was said up to and including a session.

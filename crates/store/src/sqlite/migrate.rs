@@ -18,7 +18,7 @@ use super::connection::{
 };
 use super::error::{TxError, TxResult, io_error};
 use super::progress::StoreProgress;
-use super::{artifacts, fingerprint_index, indexing};
+use super::{artifacts, fingerprint_index, indexing, vectors};
 
 /// What a step works on.
 pub(super) struct MigrationContext<'a> {
@@ -34,7 +34,7 @@ pub(super) struct MigrationContext<'a> {
 pub(super) type MigrationStep = fn(&mut MigrationContext<'_>) -> TxResult<()>;
 
 /// Every step there is, in order. What a released step leads to never changes again.
-pub(super) const STEPS: &[MigrationStep] = &[create, index_by_longer_fingerprints];
+pub(super) const STEPS: &[MigrationStep] = &[create, index_by_longer_fingerprints, add_vectors];
 
 fn create(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     bench.conn.execute_batch(include_str!("schema.sql"))?;
@@ -59,6 +59,11 @@ fn index_by_longer_fingerprints(bench: &mut MigrationContext<'_>) -> TxResult<()
     bench.conn.execute_batch(artifacts::PIECES_SCHEMA)?;
     bench.conn.execute_batch(fingerprint_index::SCHEMA)?;
     indexing::make_anew(bench.conn, &bench.folder, bench.progress)
+}
+
+/// The third version has room for vectors. They are made later, in the background, where a model is configured.
+fn add_vectors(bench: &mut MigrationContext<'_>) -> TxResult<()> {
+    Ok(bench.conn.execute_batch(vectors::SCHEMA)?)
 }
 
 /// The version that a list of steps leads to.

@@ -6,6 +6,7 @@
 
 mod candidates;
 mod hits;
+mod meaning;
 mod proposals;
 mod ranked;
 mod scope;
@@ -17,6 +18,7 @@ use rusqlite::Connection;
 
 use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::Owner;
+use crate::search::meaning::QuestionVector;
 use crate::search::query::{ParsedQuery, SearchMethod};
 use crate::search::question::Question;
 use crate::search::rank::best;
@@ -24,10 +26,19 @@ use crate::search::request::{MatchedWords, SearchAnswer, SearchMode, SearchQuery
 
 use super::error::TxResult;
 use hits::HitBuilder;
-use proposals::{substring_candidates, word_candidates};
+use meaning::SearchMeaning;
+use proposals::{note_unindexed, substring_candidates, word_candidates};
 use ranked::RankedSearch;
 use scope::SearchScope;
 use state::SearchState;
+
+pub(in crate::sqlite) use candidates::{SearchRow, row_columns};
+
+/// The vector of a question, or why there is none.
+pub(super) struct QuestionMeaning {
+    pub(super) model: String,
+    pub(super) vector: Result<QuestionVector, String>,
+}
 
 /// Answers a question of an owner.
 pub(super) fn search(
@@ -35,6 +46,7 @@ pub(super) fn search(
     artifacts: &ArtifactFolder,
     owner: &Owner,
     query: &SearchQuery,
+    meaning: Option<&QuestionMeaning>,
 ) -> TxResult<SearchAnswer> {
     let parsed = ParsedQuery::new(&query.text);
     let mut scope = SearchScope::new(conn, owner, query)?;
@@ -65,8 +77,15 @@ pub(super) fn search(
     if query.mode == SearchMode::Words && wants_more {
         let question = Question::new(&query.text);
         let room = query.limit() - answer.hits.len();
+        let meaning = match meaning {
+            Some(meaning) => SearchMeaning::find(conn, &scope, meaning)?,
+            None => SearchMeaning::default(),
+        };
+        answer.meaning = meaning.report;
         let builder = HitBuilder::new(conn, artifacts, &mut scope);
-        answer.hits.extend(RankedSearch::new(builder, &question, &shown).hits(room)?);
+        answer.hits.extend(RankedSearch::new(builder, &question, &shown).hits(room, &meaning.nearest)?);
     }
+    note_unindexed(conn, &mut scope)?;
+    answer.unseen = scope.unseen()?;
     Ok(answer)
 }

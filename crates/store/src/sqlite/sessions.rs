@@ -270,9 +270,17 @@ fn tips(conn: &Connection, owner: &Owner, filter: &SessionFilter) -> rusqlite::R
         values.push(Value::from(since_ms));
         sql.push_str(&format!(" AND active_ms >= ?{}", values.len()));
     }
-    if let Some(program) = &filter.program {
-        values.push(Value::from(program.clone()));
-        sql.push_str(&format!(" AND program = ?{}", values.len()));
+    if let Some(until_ms) = filter.until_ms {
+        values.push(Value::from(until_ms));
+        sql.push_str(&format!(" AND active_ms < ?{}", values.len()));
+    }
+    for (column, wanted) in
+        [("program", &filter.program), ("model", &filter.model), ("project", &filter.project)]
+    {
+        if let Some(wanted) = wanted {
+            values.push(Value::from(wanted.clone()));
+            sql.push_str(&format!(" AND {column} = ?{}", values.len()));
+        }
     }
     if let Some(after) = filter.after {
         values.push(Value::from(after.active_ms));

@@ -6,7 +6,7 @@ use crate::call::{
 };
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
-use crate::message::{AppendRange, NewMessage, StoredMessage};
+use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage};
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
@@ -85,9 +85,11 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange> {
-        self.write("appending", Write::Heavy, |conn| {
+        let appended = self.write("appending", Write::Heavy, |conn| {
             messages::append(conn, &self.artifacts, owner, id, messages)
-        })
+        });
+        self.note_texts();
+        appended
     }
 
     fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version> {
@@ -95,13 +97,19 @@ impl Store for SqliteStore {
     }
 
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
-        self.write("appending", Write::Heavy, |conn| {
+        let appended = self.write("appending", Write::Heavy, |conn| {
             messages::append_at(conn, &self.artifacts, owner, version, messages)
-        })
+        });
+        self.note_texts();
+        appended
     }
 
     fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
         self.read("reading messages", |conn| messages::of_session(conn, &self.artifacts, owner, id))
+    }
+
+    fn message_heads(&self, owner: &Owner, id: &SessionId) -> Result<Vec<MessageHead>> {
+        self.read("reading messages", |conn| messages::heads(conn, owner, id))
     }
 
     fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
@@ -222,7 +230,10 @@ impl Store for SqliteStore {
     }
 
     fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer> {
-        self.read("searching", |conn| super::search::search(conn, &self.artifacts, owner, query))
+        let meaning = self.meaning_of(query);
+        self.read("searching", |conn| {
+            super::search::search(conn, &self.artifacts, owner, query, meaning.as_ref())
+        })
     }
 
     fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()> {

@@ -30,7 +30,7 @@ pub enum ViewItem {
     },
     /// A summary.
     Summary {
-        /// Which.
+        /// The summary the message shows.
         summary: SummaryId,
         /// The message as sent.
         json: String,
@@ -57,7 +57,7 @@ pub enum ViewMessage {
     Rendition(StoredMessage, StoredRendition),
     /// A summary.
     Summary {
-        /// Which.
+        /// The summary the message shows.
         summary: SummaryId,
         /// The message as sent.
         json: String,
@@ -66,7 +66,7 @@ pub enum ViewMessage {
     },
     /// A message of ours.
     Synthetic {
-        /// What for.
+        /// Its purpose: `acknowledgement` or `stub_result`.
         kind: String,
         /// The message as sent.
         json: String,

@@ -2,8 +2,8 @@
 //!
 //! A node is kept among the summaries, with what it hangs together with under the name [`NODE`] in its figures. A leaf
 //! stands for a run of messages, a condensed node for the nodes it took up. What a view shows is one summary that names
-//! the nodes it is made of under [`TOP_NODES`]; a summary of another engine counts as a leaf. Nodes are kept the moment
-//! they are made and never changed: whatever is interrupted finds them again.
+//! the nodes it is made of under [`SummaryNode::TOP_NODES`]; a summary of another engine counts as a leaf. A node is
+//! stored as soon as it is made and never changed, so an interrupted compaction finds it again.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,6 @@ use crate::views::summary::{MessageRun, Summary, SummaryId};
 
 /// The member of a summary's figures that makes it a node.
 pub(crate) const NODE: &str = "node";
-/// The member of the figures of a summary in a view that names the nodes it is made of.
-pub const TOP_NODES: &str = "nodes";
-
-/// Leaves stand for messages.
-pub const LEAF_LEVEL: u32 = 0;
-/// No node stands higher: from a view, three expansions lead to any message.
-pub const TOP_LEVEL: u32 = 2;
 
 /// A node that another took up, with the places its messages lie between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +77,7 @@ pub struct NodeHead {
     pub id: SummaryId,
     /// The session it was made in.
     pub session: SessionId,
-    /// When.
+    /// When it was written.
     pub created_ms: Millis,
     /// Who wrote it.
     pub author: String,
@@ -119,23 +112,34 @@ fn bounds(runs: &[MessageRun]) -> (u64, u64) {
     (first, runs.iter().map(|run| run.end_seq).max().unwrap_or(first))
 }
 
-/// Runs in the order of the conversation, those that meet joined. `None` when a message is in two of them.
-#[must_use]
-pub fn joined(mut runs: Vec<MessageRun>) -> Option<Vec<MessageRun>> {
-    runs.retain(|run| run.first_seq < run.end_seq);
-    // Places count along a conversation, through all sessions it went through.
-    runs.sort_by_key(|run| (run.first_seq, run.end_seq));
-    let mut all: Vec<MessageRun> = Vec::with_capacity(runs.len());
-    for run in runs {
-        match all.last_mut() {
-            Some(last) if run.first_seq < last.end_seq => return None,
-            Some(last) if last.session == run.session && run.first_seq == last.end_seq => {
-                last.end_seq = run.end_seq;
+impl MessageRun {
+    /// Runs in the order of the conversation, adjacent ones joined. `None` when a message is in two of them.
+    #[must_use]
+    pub fn joined(mut runs: Vec<Self>) -> Option<Vec<Self>> {
+        runs.retain(|run| run.first_seq < run.end_seq);
+        // Numbers of messages count through all sessions of a conversation.
+        runs.sort_by_key(|run| (run.first_seq, run.end_seq));
+        let mut all: Vec<Self> = Vec::with_capacity(runs.len());
+        for run in runs {
+            match all.last_mut() {
+                Some(last) if run.first_seq < last.end_seq => return None,
+                Some(last) if last.session == run.session && run.first_seq == last.end_seq => {
+                    last.end_seq = run.end_seq;
+                }
+                _ => all.push(run),
             }
-            _ => all.push(run),
         }
+        Some(all)
     }
-    Some(all)
+}
+
+impl SummaryNode {
+    /// The member of a summary's figures that lists the nodes which a view shows.
+    pub const TOP_NODES: &str = "nodes";
+    /// The level of nodes that stand for messages.
+    pub const LEAF_LEVEL: u32 = 0;
+    /// The highest level: three expansions lead from a view to any message.
+    pub const TOP_LEVEL: u32 = 2;
 }
 
 impl Summary {
@@ -148,7 +152,7 @@ impl Summary {
     /// The nodes it is made of, where it is what a view shows of an engine that makes nodes.
     #[must_use]
     pub fn top_nodes(&self) -> Vec<SummaryId> {
-        let listed = self.figures.get(TOP_NODES);
+        let listed = self.figures.get(SummaryNode::TOP_NODES);
         listed.and_then(|ids| serde_json::from_value(ids.clone()).ok()).unwrap_or_default()
     }
 

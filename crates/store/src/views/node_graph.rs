@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::views::node::{SummaryNode, TOP_LEVEL, joined};
+use crate::views::node::SummaryNode;
 use crate::views::summary::{MessageRun, SummaryId};
 
 /// A summary as far as this looks at it.
@@ -35,7 +35,9 @@ pub fn node_problems(links: &HashMap<SummaryId, NodeLink>) -> Vec<(SummaryId, St
             None => link.top.clone(),
         };
         let found = match &link.node {
-            Some(node) if node.level > TOP_LEVEL => Some(format!("stands on level {}", node.level)),
+            Some(node) if node.level > SummaryNode::TOP_LEVEL => {
+                Some(format!("stands on level {}", node.level))
+            }
             Some(node) if node.level > 0 && parts.is_empty() => Some("took up nothing".to_owned()),
             Some(node) if node.level == 0 && !parts.is_empty() => {
                 Some("is a leaf and took something up".to_owned())
@@ -59,7 +61,7 @@ fn problem_of(
     for part in parts {
         let Some(child) = links.get(part) else { return Some(format!("names {part}, which is not there")) };
         if child.owner != link.owner {
-            return Some(format!("names {part}, which belongs to somebody else"));
+            return Some(format!("names {part}, which belongs to another owner"));
         }
         if *part >= id {
             return Some(format!("names {part}, which is not older than it"));
@@ -70,10 +72,10 @@ fn problem_of(
         }
         covered.extend(child.sources.iter().cloned());
     }
-    let Some(covered) = joined(covered) else {
+    let Some(covered) = MessageRun::joined(covered) else {
         return Some("has a message in two of the nodes it names".to_owned());
     };
-    let own = joined(link.sources.clone());
+    let own = MessageRun::joined(link.sources.clone());
     (own.as_ref() != Some(&covered)).then(|| "stands for other messages than the nodes it names".to_owned())
 }
 

@@ -49,5 +49,5 @@ fn each_rule_is_told_by_the_node_that_breaks_it() {
         "n3 took up n2, which stands on no lower level"
     );
     let other = NodeLink { owner: "other".to_owned(), ..link(Some(0), (4, 6), &[]) };
-    assert_eq!(with(1, other), ["n3 names n2, which belongs to somebody else"]);
+    assert_eq!(with(1, other), ["n3 names n2, which belongs to another owner"]);
 }

@@ -8,11 +8,11 @@ fn run(session: &str, first_seq: u64, end_seq: u64) -> MessageRun {
 
 #[test]
 fn runs_are_joined_where_they_meet_and_refused_where_they_overlap() {
-    let all = joined(vec![run("b", 5, 9), run("a", 2, 5), run("a", 0, 2), run("b", 9, 9)]);
+    let all = MessageRun::joined(vec![run("b", 5, 9), run("a", 2, 5), run("a", 0, 2), run("b", 9, 9)]);
     assert_eq!(all, Some(vec![run("a", 0, 5), run("b", 5, 9)]));
-    assert_eq!(joined(vec![run("a", 0, 3), run("a", 2, 5)]), None);
-    assert_eq!(joined(vec![run("a", 0, 3), run("b", 2, 5)]), None);
-    assert_eq!(joined(Vec::new()), Some(Vec::new()));
+    assert_eq!(MessageRun::joined(vec![run("a", 0, 3), run("a", 2, 5)]), None);
+    assert_eq!(MessageRun::joined(vec![run("a", 0, 3), run("b", 2, 5)]), None);
+    assert_eq!(MessageRun::joined(Vec::new()), Some(Vec::new()));
 }
 
 #[test]

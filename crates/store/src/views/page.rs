@@ -18,7 +18,7 @@ pub struct MessageEntry<'a> {
     pub session: &'a SessionId,
     /// Who speaks.
     pub role: &'static str,
-    /// When.
+    /// When it was recorded.
     pub at_ms: Millis,
     /// Its size.
     pub tokens: u64,

@@ -67,7 +67,7 @@ pub struct Summary {
     pub id: SummaryId,
     /// The session whose view it was made for.
     pub session: SessionId,
-    /// When.
+    /// When it was written.
     pub created_ms: Millis,
     /// Who wrote it.
     pub author: String,
@@ -92,7 +92,7 @@ pub struct Continuation {
     pub id: SessionId,
     /// Why the session ends.
     pub reason: EndReason,
-    /// When.
+    /// When it was written.
     pub at_ms: Millis,
     /// The place after the last message of the session when the view was made: if more came since, they are shown
     /// after it.

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use throughline_store::{
-    Dependants, EndReason, ExportForm, ExportOptions, ExportSide, IdLength, ImportCounts, ImportReport,
-    Importer, MemoryStore, Millis, Owner, Session, SessionFilter, SessionId, Store, export,
+    Dependants, EndReason, Export, ExportForm, ExportOptions, ExportSide, IdLength, ImportCounts,
+    ImportReport, Importer, MemoryStore, Millis, Owner, Session, SessionFilter, SessionId, Store,
 };
 use throughline_testkit::{
     ConversationOptions, Rng, claude_code_log, codex_log, conversation_from_seed, mutate,
@@ -53,7 +53,8 @@ impl World {
 
     fn lines_of(&self, tip: &Session) -> Vec<String> {
         let options = ExportOptions { side: ExportSide::Said, form: ExportForm::Lines, redactor: None };
-        let text = export(&self.store, &Owner::default(), &tip.id, &options).expect("it is exported").text;
+        let text =
+            Export::of(&self.store, &Owner::default(), &tip.id, &options).expect("it is exported").text;
         text.lines().map(str::to_owned).collect()
     }
 }

@@ -1,5 +1,6 @@
-//! Importers and the store on disk, seen from outside: as one program. The contract of all stores is a program of its own.
+//! Importers and the store on disk, seen from outside: and the contract of all stores, as one program.
 
+mod contract;
 mod import_properties;
 mod recorded;
 mod sqlite_home;

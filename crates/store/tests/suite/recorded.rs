@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use throughline_store::{
     Export, ExportForm, ExportOptions, ExportSide, IdLength, ImportCounts, ImportReport, Importer, LinkKind,
-    MemoryStore, Millis, Owner, Session, SessionFilter, SessionId, SqliteStore, Store, UsageBy, export,
+    MemoryStore, Millis, Owner, Session, SessionFilter, SessionId, SqliteStore, Store, UsageBy,
 };
 use throughline_testkit::{Missing, skip};
 use throughline_transcript::{DecodeOptions, Message, decode};
@@ -51,7 +51,7 @@ fn messages_of(path: &Path) -> Vec<Message> {
 
 fn exported(store: &dyn Store, tip: &Session, form: ExportForm) -> Export {
     let options = ExportOptions { side: ExportSide::Said, form, redactor: None };
-    export(store, &Owner::default(), &tip.id, &options).expect("it can be exported")
+    Export::of(store, &Owner::default(), &tip.id, &options).expect("it can be exported")
 }
 
 /// Imports the logs of a folder and compares what comes out with what went in.

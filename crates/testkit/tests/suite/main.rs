@@ -4,3 +4,5 @@ mod big;
 mod generators;
 mod notation;
 mod throughput;
+#[cfg(feature = "upstream")]
+mod upstream;

@@ -1,16 +1,14 @@
 //! Where a conversation may be parted, as pictures: a dot stands where a cut is allowed. Each rule alone, then together.
 
 use throughline_testkit::from_picture;
-use throughline_transcript::{
-    CutPoints, CutRule, GroupAtomicity, Groups, LeadingRole, Pairing, Role, SeamRoles, WireFormat, cut_points,
-};
+use throughline_transcript::{CutPoints, CutRule, GroupAtomicity, Groups, LeadingRole, Pairing, WireFormat};
 
 /// Draws the allowed cuts into the picture (of letters only).
 fn drawn(wire_format: WireFormat, picture: &str, rules: &[&dyn CutRule]) -> String {
     let letters: Vec<char> = picture.chars().collect();
     let messages = from_picture(wire_format, picture).messages();
     assert_eq!(messages.len(), letters.len(), "one letter a message in {picture}");
-    let cuts = cut_points(&messages, &Groups::of(&messages), rules);
+    let cuts = CutPoints::of(&messages, &Groups::of(&messages), rules);
     let mut out = String::new();
     for (index, letter) in letters.iter().enumerate() {
         if cuts.allows(index) {
@@ -50,14 +48,6 @@ fn answers_stay_whole() {
 }
 
 #[test]
-fn what_follows_begins_with_a_wanted_role() {
-    check(WireFormat::Chat, &[&SeamRoles(&[Role::User])], &["s.uATa.u.", ".u.ma.", "a."]);
-    check(WireFormat::Chat, &[&SeamRoles(&[Role::Assistant])], &["su.AT.au."]);
-    check(WireFormat::Chat, &[&SeamRoles(&[Role::User, Role::Assistant])], &["s.u.AT.a.u."]);
-    check(WireFormat::Chat, &[&SeamRoles(&[])], &["sua."]);
-}
-
-#[test]
 fn what_precedes_may_lead_a_request() {
     check(WireFormat::Chat, &[&LeadingRole], &[".s.d.u.a.", ".s.a", ".a", ".s.Xu", ".", ".s."]);
     check(WireFormat::Anthropic, &[&LeadingRole], &[".Xua", ".u.a."]);
@@ -65,17 +55,16 @@ fn what_precedes_may_lead_a_request() {
 
 #[test]
 fn rules_together_allow_what_each_of_them_does() {
-    let all: [&dyn CutRule; 4] =
-        [&Pairing, &GroupAtomicity, &SeamRoles(&[Role::User, Role::Assistant]), &LeadingRole];
-    check(WireFormat::Chat, &all, &["s.u.AT.AT.a.u.", ".u.AT.", "s.a"]);
-    check(WireFormat::Responses, &all, &["d.u.rAATT.ra.u."]);
+    let all: [&dyn CutRule; 3] = [&Pairing, &GroupAtomicity, &LeadingRole];
+    check(WireFormat::Chat, &all, &[".s.u.AT.AT.a.u.", ".u.AT.", ".s.a"]);
+    check(WireFormat::Responses, &all, &[".d.u.rAATT.ra.u."]);
     check(WireFormat::Anthropic, &all, &[".u.AT.AH.a.u."]);
     for picture in ["suATATau", "uAuTa", "uXa"] {
         let messages = from_picture(WireFormat::Chat, picture).messages();
         let groups = Groups::of(&messages);
-        let together = cut_points(&messages, &groups, &all);
+        let together = CutPoints::of(&messages, &groups, &all);
         for cut in 0..=messages.len() {
-            let each = all.iter().all(|rule| cut_points(&messages, &groups, &[*rule]).allows(cut));
+            let each = all.iter().all(|rule| CutPoints::of(&messages, &groups, &[*rule]).allows(cut));
             assert_eq!(together.allows(cut), each, "{picture} at {cut}");
         }
     }
@@ -94,9 +83,5 @@ fn the_nearest_cut_is_found_within_bounds() {
     assert_eq!(cuts.at_or_before(4, 2), None);
     assert_eq!(cuts.at_or_before(99, 0), Some(6));
     assert_eq!(cuts.at_or_before(1, 3), None);
-    assert_eq!(cuts.at_or_after(2, 6), Some(5));
-    assert_eq!(cuts.at_or_after(2, 4), None);
-    assert_eq!(cuts.at_or_after(0, 0), Some(0));
-    assert_eq!(cuts.at_or_after(7, 99), None);
     assert!(!cuts.allows(7));
 }

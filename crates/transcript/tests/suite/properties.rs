@@ -12,9 +12,8 @@ use throughline_testkit::{
     conversation_with, mutate,
 };
 use throughline_transcript::{
-    CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role, SeamRoles,
-    Source, Span, Transcript, WireFormat, WireFormatChoice, cut_points, decode, decode_message_text,
-    violations,
+    CutPoints, CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role,
+    Source, Span, Transcript, WireFormat, WireFormatChoice, decode, decode_message_text, violations,
 };
 
 fn config(cases: u32) -> ProptestConfig {
@@ -168,7 +167,7 @@ fn groups_cover_the_list_once(messages: &[Message]) -> Result<(), TestCaseError>
 
 fn legal_cuts_part_nothing(messages: &[Message]) -> Result<(), TestCaseError> {
     let groups = Groups::of(messages);
-    let pairing = cut_points(messages, &groups, &[&Pairing]);
+    let pairing = CutPoints::of(messages, &groups, &[&Pairing]);
     for (call, result) in pairs(messages) {
         for cut in call + 1..=result {
             prop_assert!(
@@ -177,12 +176,10 @@ fn legal_cuts_part_nothing(messages: &[Message]) -> Result<(), TestCaseError> {
             );
         }
     }
-    let seam = SeamRoles(&[Role::User, Role::Assistant]);
-    let all: [&dyn CutRule; 4] = [&Pairing, &GroupAtomicity, &seam, &LeadingRole];
-    for cut in cut_points(messages, &groups, &all).iter() {
+    let all: [&dyn CutRule; 3] = [&Pairing, &GroupAtomicity, &LeadingRole];
+    for cut in CutPoints::of(messages, &groups, &all).iter() {
         prop_assert!(pairing.allows(cut));
         prop_assert!(groups.as_slice().iter().all(|group| cut <= group.start || cut >= group.end));
-        prop_assert!(messages.get(cut).is_none_or(|m| matches!(m.role(), Role::User | Role::Assistant)));
     }
     Ok(())
 }
@@ -196,7 +193,7 @@ fn groups_and_cuts_of_good_lists() {
         legal_cuts_part_nothing(&messages)?;
         // A list that a provider accepts can be parted at every end of a group that a person's words follow.
         let groups = Groups::of(&messages);
-        let cuts = cut_points(&messages, &groups, &[&Pairing, &GroupAtomicity, &LeadingRole]);
+        let cuts = CutPoints::of(&messages, &groups, &[&Pairing, &GroupAtomicity, &LeadingRole]);
         for group in groups.as_slice() {
             prop_assert!(cuts.allows(group.start), "no cut before message {}", group.start);
         }
@@ -208,12 +205,10 @@ fn groups_and_cuts_of_good_lists() {
 fn each_side_of_a_legal_cut_is_acceptable() {
     for_every_wire(400, conversation, |list| {
         let messages = list.messages();
-        let cuts = cut_points(
-            &messages,
-            &Groups::of(&messages),
-            &[&Pairing, &GroupAtomicity, &SeamRoles(&[Role::User]), &LeadingRole],
-        );
-        for cut in cuts.iter() {
+        let cuts =
+            CutPoints::of(&messages, &Groups::of(&messages), &[&Pairing, &GroupAtomicity, &LeadingRole]);
+        let before_user = |cut: &usize| messages.get(*cut).is_none_or(|next| next.role() == Role::User);
+        for cut in cuts.iter().filter(before_user) {
             let (head, tail) = messages.split_at(cut);
             for side in [head, tail] {
                 let found = violations(list.wire_format, side, &Groups::of(side));

@@ -19,7 +19,7 @@ pub enum System<'a> {
     Blocks(RawJson<'a>),
 }
 
-/// What a request is made of, apart from its messages.
+/// The parts of a request, apart from its messages.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParts<'a> {
     /// The model to ask.
@@ -37,7 +37,7 @@ pub struct RequestParts<'a> {
 }
 
 impl<'a> RequestParts<'a> {
-    /// The least a request needs, asked for in one piece.
+    /// A request for this model with nothing else set, not streamed.
     #[must_use]
     pub fn new(model: &'a str) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Request {
             add("tools", tools.0)?;
         }
         members.push(list_name(wire_format), Value::Messages);
-        Ok(Self { wire_format, members, list: RequestMessages::Own(messages), leading, appended: Vec::new() })
+        Ok(Self { wire_format, members, list: RequestMessages::Own(messages), leading })
     }
 }
 

@@ -91,7 +91,7 @@ impl Request {
         };
         let Some(list) = list else { return Ok(None) };
         members.make_hold_messages(member);
-        Ok(Some(Self { wire_format, members, list, leading: Vec::new(), appended: Vec::new() }))
+        Ok(Some(Self { wire_format, members, list, leading: Vec::new() }))
     }
 
     /// A body without messages: the Responses wire allows it (the provider may hold what is meant), the others do not.
@@ -110,7 +110,7 @@ impl Request {
             return Err(RequestError::Missing { member: list_name(wire_format) });
         }
         let list = RequestMessages::Own(Vec::new());
-        Ok(Some(Self { wire_format, members, list, leading: Vec::new(), appended: Vec::new() }))
+        Ok(Some(Self { wire_format, members, list, leading: Vec::new() }))
     }
 }
 

@@ -29,7 +29,7 @@ pub enum RequestError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// The parser's words.
+        /// The parser's message.
         detail: String,
     },
     /// Not JSON, or nested deeper than anyone needs.
@@ -45,7 +45,7 @@ pub enum RequestError {
     /// JSON, but no object.
     #[error("a request is a JSON object, this is {found}")]
     NotAnObject {
-        /// What it is.
+        /// The kind of JSON it is.
         found: &'static str,
     },
     /// A member that every request of the wire has.
@@ -59,9 +59,9 @@ pub enum RequestError {
     WrongType {
         /// The member.
         member: &'static str,
-        /// What the wire wants.
+        /// The type the wire format requires.
         expected: &'static str,
-        /// What stands there.
+        /// The type that was found.
         found: &'static str,
     },
     /// A member that stands there twice: readers disagree about which one counts.
@@ -77,7 +77,7 @@ pub enum RequestError {
         member: &'static str,
         /// Position, from zero.
         index: usize,
-        /// What it is instead.
+        /// What was found.
         detail: String,
     },
     /// A value to be set is not JSON.
@@ -97,7 +97,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// What the parser found wrong, with its place.
+    /// An error of the parser, with its position.
     pub(crate) fn of_fault(fault: JsonFault) -> Self {
         let JsonFault { line, column, detail, is_cut } = fault;
         if is_cut { Self::Truncated { line, column, detail } } else { Self::Syntax { line, column, detail } }

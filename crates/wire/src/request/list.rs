@@ -31,7 +31,7 @@ impl RequestMessages {
         }
     }
 
-    /// Reads the text that stands in place of a list.
+    /// Reads the text given in place of a list.
     pub(crate) fn read_text(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
         let framed = [TEXT_FRAME.0, json, TEXT_FRAME.1].concat();
         match decode(framed.into_bytes(), &DecodeOptions::default()) {

@@ -3,12 +3,12 @@
 
 use throughline_transcript::{RawJson, SharedText};
 
-/// What a member holds.
+/// The value of a member.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// Raw JSON.
     Json(SharedText),
-    /// The list of messages, which is kept apart.
+    /// The list of messages, stored separately.
     Messages,
 }
 
@@ -106,7 +106,7 @@ impl RequestMembers {
         self.members.push(RequestMember { name: name.to_owned(), intro: SharedText::new(intro), value });
     }
 
-    /// Takes a member out; the list of messages stays.
+    /// Removes a member. The list of messages stays.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let is_wanted =
             |member: &RequestMember| member.name == name && matches!(member.value, Value::Json(_));
@@ -149,7 +149,7 @@ impl RequestMembers {
     }
 }
 
-/// What stands before the opening quote of a key and behind its closing one.
+/// The text before the opening quote of a key, and the text behind its closing quote.
 fn around_key(intro: &str) -> (&str, &str) {
     let before = intro.find('"').and_then(|at| intro.get(..at));
     let after = intro.rfind('"').and_then(|at| intro.get(at + 1..));

@@ -15,7 +15,7 @@ use crate::response::{assistant_message, envelope, is_extra, settle};
 use crate::stream::chat::{push_text, set};
 use crate::stream::outcome::Assembled;
 
-/// What has been received of an Anthropic stream.
+/// An Anthropic stream as far as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct AnthropicStream {
     answer: Answer,

@@ -17,7 +17,7 @@ use crate::stream::chat_calls::Calls;
 use crate::stream::outcome::Assembled;
 use throughline_transcript::WireFormat;
 
-/// What has been received of a chat stream.
+/// A chat stream as far as it was received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChatStream {
     id: Option<String>,
@@ -226,7 +226,7 @@ impl PartialChoice {
     }
 }
 
-/// Passes the characters of a string on to people.
+/// Reports the characters of a string as a delta.
 pub(crate) fn push_text(
     tap: &mut TextTap,
     string: RawJson<'_>,
@@ -239,7 +239,7 @@ pub(crate) fn push_text(
     }
 }
 
-/// Keeps the latest value of a name.
+/// Stores the latest value of a name.
 pub(crate) fn set(extras: &mut Vec<(String, String)>, name: &str, value: RawJson<'_>) {
     match extras.iter_mut().find(|(own, _)| own == name) {
         Some((_, own)) if own == value.0 => {}

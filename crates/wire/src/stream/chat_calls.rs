@@ -29,7 +29,7 @@ struct PartialCall {
     tap: TextTap,
 }
 
-/// Where a call keeps its name and arguments.
+/// The member of a call that has its name and arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum FunctionMember {
     #[default]
@@ -54,7 +54,7 @@ impl FunctionMember {
 }
 
 impl Calls {
-    /// Takes an element of a delta's `tool_calls`.
+    /// Reads an element of a delta's `tool_calls`.
     pub(crate) fn take(&mut self, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let at = self.place_of(delta);
         if at == self.calls.len() {
@@ -193,7 +193,7 @@ impl PartialCall {
         }
     }
 
-    /// Tells people of the call, once its id and name have had the chance to arrive.
+    /// Reports the call as a delta, once its id and name had time to arrive.
     fn show(&mut self, number: usize, deltas: &mut Vec<Delta>) {
         if !self.is_shown {
             self.is_shown = true;

@@ -14,7 +14,7 @@ use crate::sse_reader::SseError;
 pub enum Flow {
     /// The answer is not complete.
     More,
-    /// The wire has said that the answer is complete.
+    /// The stream stated that the answer is complete.
     Done,
 }
 
@@ -27,7 +27,7 @@ pub enum StreamError {
     /// An event that is no JSON.
     #[error("event {number} of the stream is not valid JSON: {excerpt}")]
     Malformed {
-        /// Which event, from one.
+        /// The number of the event, from one.
         number: usize,
         /// How it begins.
         excerpt: String,
@@ -37,7 +37,7 @@ pub enum StreamError {
     NotAnEvent {
         /// The wire.
         expected: WireFormat,
-        /// What came instead.
+        /// The content that was received.
         found: Shape,
     },
     /// More than anyone should have to keep.
@@ -57,7 +57,7 @@ pub enum Interruption {
     /// Nothing came at all.
     #[error("the stream ended before anything was received")]
     Empty,
-    /// It ended before the wire said that the answer was complete.
+    /// The stream ended before it stated that the answer is complete.
     #[error("the stream ended before the answer was complete")]
     EndedEarly,
     /// It could not be read on.
@@ -77,7 +77,7 @@ pub struct Interrupted {
     pub cause: Interruption,
 }
 
-/// What the assembler of a wire has put together.
+/// The result of an assembler.
 pub(crate) struct Assembled {
     pub(crate) answer: Answer,
     pub(crate) unfinished: Vec<AnswerPart>,

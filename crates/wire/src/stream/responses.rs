@@ -18,7 +18,7 @@ use crate::parts::{block as block_part, reasoning_item};
 use crate::response::{envelope, settle, to_message};
 use crate::stream::outcome::Assembled;
 
-/// What has been received of a Responses stream.
+/// A Responses stream as far as it was received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResponsesStream {
     /// The response object of the first event that had one, and of the event that ended the stream.
@@ -74,7 +74,7 @@ impl<'a> ResponsesEvent<'a> {
 #[derive(Clone, Debug)]
 struct PartialItem {
     index: u64,
-    /// The item as far as it is known.
+    /// The item as far as it was received.
     json: JsonNode,
     kind: String,
     is_done: bool,
@@ -258,7 +258,7 @@ impl PartialItem {
         }
     }
 
-    /// Tells people of a tool call, as soon as its name is known.
+    /// Reports a tool call as a delta, as soon as its name is known.
     fn show_call(&mut self, json: RawJson<'_>, calls: &mut usize, deltas: &mut Vec<Delta>) {
         let is_call = matches!(self.kind.as_str(), "function_call" | "custom_tool_call");
         let name = json.get("name").and_then(non_empty_text);
@@ -270,7 +270,7 @@ impl PartialItem {
         }
     }
 
-    /// Takes an event about a piece of the item.
+    /// Reads an event about a piece of the item.
     fn grow(&mut self, event: &ResponsesEvent<'_>, deltas: &mut Vec<Delta>) {
         let (content, summary) = (event.content_index, event.summary_index);
         let in_content = |kind, text| ItemPosition { list: "content", index: content, kind, text };

@@ -26,7 +26,7 @@ pub(super) fn read(
     }
 }
 
-/// Tells people of an answer that came at once.
+/// Reports an answer that arrived in one piece.
 fn show(answer: &Answer, deltas: &mut Vec<Delta>) {
     if answer.id.is_some() || answer.model.is_some() {
         deltas.push(Delta::Started { id: answer.id.clone(), model: answer.model.clone() });

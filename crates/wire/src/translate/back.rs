@@ -15,13 +15,13 @@ pub(crate) const CUSTOM_INPUT: &str = "input";
 pub struct TranslationBack {
     /// The wire the answer goes to.
     pub to: WireFormat,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
     /// Tools that take free text.
     pub custom_tools: Vec<String>,
     /// Whether a stream ends with a report of usage.
     pub wants_usage: bool,
-    /// When it was asked, in seconds since 1970.
+    /// Time of the request in seconds since 1970.
     pub asked_secs: u64,
 }
 

@@ -5,7 +5,7 @@ use throughline_transcript::RawJson;
 use crate::json_object::{ObjectWriter, list};
 use crate::json_value::text_member;
 
-/// What a message says: words, and what cannot be said in words.
+/// The content of a message: text, and everything else.
 #[derive(Default)]
 pub(super) struct ChatContent {
     parts: Vec<String>,
@@ -17,7 +17,7 @@ impl ChatContent {
         self.parts.is_empty()
     }
 
-    /// Adds words; none are not added.
+    /// Adds text, unless it is empty.
     pub(super) fn text(&mut self, text: &str) {
         if !text.is_empty() {
             self.parts.push(ObjectWriter::new().text("type", "text").text("text", text).finish());
@@ -41,7 +41,7 @@ impl ChatContent {
         self.parts.push(ObjectWriter::new().text("type", "file").raw("file", &file).finish());
     }
 
-    /// All words, each piece on lines of its own.
+    /// All text, each piece on lines of its own.
     pub(super) fn words(&self) -> String {
         self.texts.join("\n\n")
     }
@@ -55,7 +55,7 @@ impl ChatContent {
     }
 }
 
-/// A message of words.
+/// A message with text alone.
 pub(super) fn words_message(role: &str, text: &str) -> String {
     ObjectWriter::new().text("role", role).text("content", text).finish()
 }

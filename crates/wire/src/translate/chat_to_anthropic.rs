@@ -61,7 +61,7 @@ pub(super) fn fill(request: &Request, draft: &mut RequestDraft) -> Result<Vec<St
     Ok(Vec::new())
 }
 
-/// What would give the caller something else than it asked for.
+/// Refuses what would change the result for the caller.
 fn refuse_unlike(request: &Request, draft: &RequestDraft) -> Result<(), TranslationError> {
     if request.member("n").is_some_and(|n| n.0 != "1" && n.0 != "null") {
         return Err(draft.no_place("several choices (`n`)"));

@@ -7,21 +7,21 @@ use crate::request::Request;
 /// Output a model may write when the request does not say and the wire demands a figure.
 pub(super) const USUAL_OUTPUT_TOKENS: u64 = 8_192;
 
-/// Why a request cannot be put on another wire.
+/// Why a request cannot be translated to another wire format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranslationError {
-    /// Nobody goes this way.
+    /// This direction is not supported.
     #[error("requests of the {from} wire cannot be put on the {to} wire")]
     NoWay {
         /// The wire it is on.
         from: WireFormat,
-        /// The wire that was wanted.
+        /// The wire format to translate to.
         to: WireFormat,
     },
-    /// The other wire has nothing for it, and leaving it out would change what the caller gets.
+    /// The other wire format has no equivalent, and omitting it would change the result.
     #[error("the {to} wire has nothing for {what}")]
     NoPlace {
-        /// What.
+        /// The member that cannot be translated.
         what: String,
         /// The wire.
         to: WireFormat,
@@ -40,7 +40,7 @@ impl RequestDraft {
         self.members.push((name, json.into()));
     }
 
-    /// Takes members over that mean the same on both wires.
+    /// Copies members that have the same meaning in both wire formats.
     pub(super) fn carry(&mut self, request: &Request, names: &[(&str, &'static str)]) {
         for (from, to) in names {
             if let Some(value) = request.member(from).filter(|value| value.0 != "null") {
@@ -60,7 +60,7 @@ impl RequestDraft {
         TranslationError::NoPlace { what: what.into(), to: self.to }
     }
 
-    /// Names members that are not among the known ones.
+    /// Notes members that are not among the known ones.
     pub(super) fn leave_out_others(&mut self, request: &Request, known: &[&str]) {
         for (name, value) in request.members() {
             if !known.contains(&name) && value.0 != "null" {

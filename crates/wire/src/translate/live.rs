@@ -12,14 +12,14 @@ use crate::answer::{Answer, AnswerPart, ToolCall};
 use crate::delta::Delta;
 use crate::sse_writer::WireEvent;
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SegmentKind {
-    /// Words.
+    /// Text of the answer.
     Text,
     /// Reasoning that can be read.
     Reasoning,
-    /// Words that decline.
+    /// Text of a refusal.
     Refusal,
     /// A call of a tool.
     Call {
@@ -75,7 +75,7 @@ pub struct LiveTranslation {
 }
 
 impl LiveTranslation {
-    /// A stream of which nothing has come.
+    /// A stream before its first event.
     #[must_use]
     pub fn new(back: TranslationBack) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl LiveTranslation {
         }
     }
 
-    /// What is new, on the caller's wire.
+    /// Translates deltas to events of the caller's wire format.
     pub fn feed(&mut self, deltas: &[Delta], events: &mut Vec<WireEvent>) {
         for delta in deltas {
             self.take(delta, events);
@@ -137,7 +137,7 @@ impl LiveTranslation {
         }
     }
 
-    /// More of words, or the beginning of some.
+    /// Adds text to a segment, or begins one.
     fn grow(&mut self, kind: SegmentKind, text: &str) {
         if text.is_empty() {
             return;

@@ -33,7 +33,7 @@ const KNOWN: [&str; 17] = [
     "metadata",
 ];
 
-/// What a tool of free text takes where tools take objects.
+/// The parameters of a free-text tool, where a wire format requires objects.
 const FREE_TEXT: &str = r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
 
 /// Fills a request; gives the tools that take free text.

@@ -1,4 +1,4 @@
-//! What the writers of all wire formats share: usage, stop reasons, texts in pieces.
+//! Parts shared by the writers of all wire formats: usage, stop reasons, texts in pieces.
 
 use throughline_tokens::Usage;
 use throughline_transcript::WireFormat;

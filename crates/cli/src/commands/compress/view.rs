@@ -263,6 +263,10 @@ impl ReportPage {
             counted(facts.removed as u64, "string", "strings"),
             counted(facts.redacted as u64, "secret", "secrets"),
         ));
+        if let Some(notes) = &report.notes {
+            self.heading("Kept");
+            self.line(&format!("{notes}."));
+        }
         let repairs = report.repairs;
         if repairs != Repairs::default() {
             self.heading("Repairs");

@@ -5,15 +5,35 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::app::App;
-use crate::clients::{ANY_PROGRAM, ClientLaunch, ClientProgram, Subscription, at, launchable};
-use crate::error::{CliError, Exit};
+use crate::clients::{ANY_PROGRAM, ClientLaunch, ClientProgram, LaunchFile, at, launchable};
+use crate::error::{CliError, Exit, path_words};
+use crate::files::write_private;
 use crate::gateways;
+use crate::settings::load;
+use crate::setup::{EditRefusal, FileFormat, SettingEdit, WrittenSetting, apply, undo};
 
 /// A client and everything it is started with.
 pub(super) struct ClientCommand {
     client: Option<&'static ClientProgram>,
     program: PathBuf,
     arguments: Vec<OsString>,
+}
+
+/// Where requests went before, and what said so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct EarlierUpstream {
+    pub(super) url: String,
+    origin: UpstreamOrigin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UpstreamOrigin {
+    /// A variable: only those that name this address are replaced, so that requests to other servers stay with them.
+    Variable,
+    /// The client's own settings: its first variable takes their place.
+    Settings,
+    /// Its login.
+    Login,
 }
 
 impl ClientCommand {
@@ -25,7 +45,7 @@ impl ClientCommand {
         let client = name.to_str().and_then(ClientProgram::named);
         let arguments = arguments.to_vec();
         match client {
-            None => match find_program(name, app) {
+            None => match app.find_program(name) {
                 Some(program) => Ok(Self { client, program, arguments }),
                 None => Err(CliError::new(
                     Exit::InputUnreadable,
@@ -40,10 +60,13 @@ impl ClientCommand {
                         Exit::Usage,
                         format!("{} cannot be started by `run`", client.title),
                     )
-                    .because("it takes the address of a gateway only from its own settings")
-                    .hint(format!("`throughline serve --show {}` says what to write there", client.name)));
+                    .because("it is no program of its own")
+                    .hint(format!(
+                        "`throughline serve --show {}` says how to point it at a gateway",
+                        client.name
+                    )));
                 };
-                match find_program(OsStr::new(launch.program), app) {
+                match app.find_program(OsStr::new(launch.program)) {
                     Some(program) => Ok(Self { client: Some(client), program, arguments }),
                     None => Err(CliError::new(
                         Exit::InputUnreadable,
@@ -64,6 +87,11 @@ impl ClientCommand {
         }
     }
 
+    /// Its entry in the table and where its program is.
+    pub(super) fn known(&self) -> Option<(&'static ClientProgram, &Path)> {
+        Some((self.client?, &self.program))
+    }
+
     fn launch(&self) -> Option<&'static ClientLaunch> {
         self.client.and_then(|client| client.launch.as_ref())
     }
@@ -72,14 +100,13 @@ impl ClientCommand {
         self.launch().map_or(ANY_PROGRAM, |launch| launch.variables)
     }
 
-    /// Where the client would send its requests without the gateway, if the environment or its login says so.
-    pub(super) fn upstream(&self, app: &App) -> Result<Option<String>, CliError> {
-        let own: Vec<String> = gateways::running(app).into_iter().map(|gateway| gateway.url).collect();
+    /// Where the client would send its requests without the gateway, if the environment, its settings or its login say so.
+    pub(super) fn upstream(&self, app: &App) -> Result<Option<EarlierUpstream>, CliError> {
+        let own = own_addresses(app);
+        let is_own = |address: &str| own.iter().any(|url| address.starts_with(url.as_str()));
         for (name, value) in self.variables() {
-            let set = app.variable(name).filter(|set| !set.trim().is_empty());
-            let Some(set) = set.filter(|set| !own.iter().any(|url| set.starts_with(url.as_str()))) else {
-                continue;
-            };
+            let set = app.variable(name).filter(|set| !set.trim().is_empty() && !is_own(set));
+            let Some(set) = set.filter(|_| !value.starts_with("{file}")) else { continue };
             // Anything but an address would be lost.
             if !value.starts_with("{url}") {
                 return Err(CliError::new(Exit::BadConfig, format!("{name} is set already"))
@@ -88,12 +115,44 @@ impl ClientCommand {
                         "unset {name} for this run, and put its content into the client's settings file"
                     )));
             }
-            let upstream = set.trim().trim_end_matches('/').trim_end_matches("/v1").to_owned();
-            self.agree(app, name, &upstream)?;
-            return Ok(Some(upstream));
+            let url = bare(set);
+            self.agree(app, name, &url)?;
+            return Ok(Some(EarlierUpstream { url, origin: UpstreamOrigin::Variable }));
+        }
+        if let Some((file, url)) = self.address_in_settings(app, is_own) {
+            app.note(&format!("the gateway sends requests to {url}, as {} says", path_words(&file)));
+            return Ok(Some(EarlierUpstream { url, origin: UpstreamOrigin::Settings }));
         }
         let subscription = self.launch().and_then(|launch| launch.subscription.as_ref());
-        Ok(subscription.filter(|found| found.is_used(app)).map(|found| found.upstream.to_owned()))
+        let login = subscription.filter(|found| found.is_used(app)).map(|found| found.upstream.to_owned());
+        Ok(login.map(|url| EarlierUpstream { url, origin: UpstreamOrigin::Login }))
+    }
+
+    /// An address of somebody else in the client's own settings.
+    fn address_in_settings(&self, app: &App, is_own: impl Fn(&str) -> bool) -> Option<(PathBuf, String)> {
+        let client = self.client?;
+        let copied = match client.launch.as_ref()?.file {
+            Some(LaunchFile::Copy { addresses }) => addresses,
+            _ => &[],
+        };
+        for file in client.settings {
+            let Some(path) = file.path(app) else { continue };
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let written =
+                file.values.iter().filter(|(_, value)| value.starts_with("\"{url}")).map(|(path, _)| *path);
+            for names in written.chain(copied.iter().map(|(path, _)| *path)) {
+                let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+                let found = file.format.value(&text, &names).ok().flatten();
+                let address = found
+                    .as_ref()
+                    .and_then(serde_json::Value::as_str)
+                    .filter(|address| address.starts_with("http"));
+                if let Some(address) = address.filter(|address| !is_own(address)) {
+                    return Some((path, bare(address)));
+                }
+            }
+        }
+        None
     }
 
     /// Asks whether an address that is set already is the one to send requests to; where nobody can be asked, says so.
@@ -111,61 +170,181 @@ impl ClientCommand {
         }
     }
 
-    /// The process, pointed at a gateway or started as it is.
-    pub(super) fn to_process(&self, url: Option<&str>) -> Command {
+    /// The process, started as it is.
+    pub(super) fn to_process(&self) -> Command {
         let mut command = Command::new(&self.program);
-        if let Some(url) = url {
-            for (name, value) in self.variables() {
-                command.env(name, at(value, url));
-            }
-            let arguments = self.launch().map_or(&[][..], |launch| launch.arguments);
-            command.args(arguments.iter().map(|argument| at(argument, url)));
-        }
         command.args(&self.arguments);
         command
     }
-}
 
-impl Subscription {
-    /// Whether the client is logged in with a subscription and no key overrides it.
-    fn is_used(&self, app: &App) -> bool {
-        if app.variable(self.key_variable).is_some_and(|key| !key.is_empty()) {
-            return false;
-        }
-        let folder = match app.variable(self.folder_variable).filter(|folder| !folder.is_empty()) {
-            Some(folder) => PathBuf::from(folder),
-            None => match &app.user_home {
-                Some(home) => home.join(self.folder),
-                None => return false,
-            },
+    /// The process, pointed at a gateway, and the file that it needs for that.
+    pub(super) fn behind_gateway(
+        &self,
+        app: &App,
+        url: &str,
+        run: &str,
+        earlier: Option<&EarlierUpstream>,
+    ) -> Result<(Command, Option<CopiedSettings>), CliError> {
+        let mut command = Command::new(&self.program);
+        let (file, copy) = match self.launch().and_then(|launch| launch.file.as_ref()) {
+            None => (None, None),
+            Some(LaunchFile::Text { name, text }) => {
+                let path = gateways::make_folder(app)?.join(name);
+                if std::fs::read_to_string(&path).is_ok_and(|there| there == *text) {
+                    (Some(path), None)
+                } else {
+                    write_private(&path, text.as_bytes())?;
+                    (Some(path), None)
+                }
+            }
+            Some(LaunchFile::Copy { addresses }) => {
+                let copy = CopiedSettings::make(
+                    app,
+                    self.client,
+                    addresses,
+                    url,
+                    run,
+                    earlier.map(|found| found.url.as_str()),
+                )?;
+                (copy.as_ref().map(|copy| copy.path.clone()), copy)
+            }
         };
-        let text = std::fs::read_to_string(folder.join(self.file)).unwrap_or_default();
-        let login: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        login.get(self.member).is_some_and(|member| !member.is_null())
-            && login.get(self.key_variable).is_none_or(serde_json::Value::is_null)
+        let file = file.map(|path| path.display().to_string());
+        let filled = |text: &str| match (&file, text.contains("{file}")) {
+            (Some(file), true) => Some(text.replace("{file}", file)),
+            (None, true) => None,
+            _ => Some(at(text, url)),
+        };
+        let origin = earlier.map(|found| found.origin);
+        for (index, (name, value)) in self.variables().iter().enumerate() {
+            let is_replaced = match origin {
+                None | Some(UpstreamOrigin::Login) => true,
+                Some(UpstreamOrigin::Variable) => {
+                    earlier.is_some_and(|found| app.variable(name).is_some_and(|set| bare(set) == found.url))
+                }
+                Some(UpstreamOrigin::Settings) => index == 0,
+            };
+            if is_replaced && let Some(value) = filled(value) {
+                command.env(name, value);
+            }
+        }
+        for (name, value) in past_proxies(app) {
+            command.env(name, value);
+        }
+        let more = self.launch().map_or(&[][..], |launch| launch.override_arguments);
+        let more = more.iter().filter(|_| origin == Some(UpstreamOrigin::Settings) || self.is_set_up(app));
+        let arguments = self.launch().map_or(&[][..], |launch| launch.arguments);
+        command.args(arguments.iter().chain(more).filter_map(|argument| filled(argument)));
+        command.args(&self.arguments);
+        Ok((command, copy))
+    }
+
+    /// Whether its settings name an address, of whatever gateway.
+    fn is_set_up(&self, app: &App) -> bool {
+        self.address_in_settings(app, |_| false).is_some()
     }
 }
 
-/// A program in PATH, or at its own path.
-fn find_program(name: &OsStr, app: &App) -> Option<PathBuf> {
-    let given = Path::new(name);
-    if given.components().count() > 1 {
-        return is_program(given).then(|| given.to_owned());
+/// Variables that keep a proxy from the way to the gateway; none where no proxy is set.
+fn past_proxies(app: &App) -> Vec<(&'static str, String)> {
+    let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+    if proxies.iter().all(|name| app.variable(name).is_none()) {
+        return Vec::new();
     }
-    std::env::split_paths(app.variable("PATH")?)
-        .map(|folder| folder.join(given))
-        .find(|path| is_program(path))
+    // Programs read one of the two.
+    let there = ["NO_PROXY", "no_proxy"].iter().find_map(|name| app.variable(name)).unwrap_or_default();
+    let mut hosts: Vec<&str> = there.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
+    if hosts.contains(&"*") {
+        return Vec::new();
+    }
+    hosts.extend(["127.0.0.1", "localhost"].into_iter().filter(|host| !there.contains(host)));
+    ["NO_PROXY", "no_proxy"].into_iter().map(|name| (name, hosts.join(","))).collect()
 }
 
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+/// Addresses of gateways of this home directory.
+fn own_addresses(app: &App) -> Vec<String> {
+    let running = gateways::running(app).into_iter().map(|gateway| gateway.url);
+    let settings = load(app, &[]).ok();
+    running.chain(settings.map(|loaded| format!("http://{}", loaded.settings.gateway.bind.trim()))).collect()
 }
 
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
+/// An address without what the client appends itself.
+fn bare(address: &str) -> String {
+    address.trim().trim_end_matches('/').trim_end_matches("/v1").to_owned()
+}
+
+/// A client's settings with the address of the gateway in them, for one run.
+pub(super) struct CopiedSettings {
+    path: PathBuf,
+    original: PathBuf,
+    format: FileFormat,
+    before: String,
+    written: Vec<WrittenSetting>,
+    after: String,
+}
+
+impl CopiedSettings {
+    /// Copies the client's settings; `None` where there is nothing to change in them. Only addresses are changed that are
+    /// those of the upstream, or, without one, providers without an address.
+    fn make(
+        app: &App,
+        client: Option<&ClientProgram>,
+        addresses: &[(&[&str], &str)],
+        url: &str,
+        run: &str,
+        upstream: Option<&str>,
+    ) -> Result<Option<Self>, CliError> {
+        let Some(file) = client.and_then(|client| client.settings.first()) else { return Ok(None) };
+        let Some(original) = file.path(app) else { return Ok(None) };
+        let Ok(before) = std::fs::read_to_string(&original) else { return Ok(None) };
+        let refused = |_: EditRefusal| {
+            CliError::new(Exit::BadInput, format!("{} cannot be read", path_words(&original)))
+                .because("it is invalid, or written in a way that cannot be changed in one place")
+        };
+        let mut edits = Vec::new();
+        for (names, value) in addresses {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let there = file.format.value(&before, &names).map_err(refused)?;
+            let section = names.split_last().map_or(&[][..], |(_, parents)| parents);
+            let is_configured = file.format.value(&before, section).map_err(refused)?.is_some();
+            let matches = match (&there, upstream) {
+                (Some(there), Some(upstream)) => there.as_str().is_some_and(|there| bare(there) == upstream),
+                (there, None) => there.is_none() && is_configured,
+                (None, Some(_)) => false,
+            };
+            if matches {
+                edits.push(SettingEdit { path: names, value: at(value, url).into() });
+            }
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let (after, written) = apply(file.format, &before, &edits).map_err(refused)?;
+        let path = gateways::make_folder(app)?.join(format!("{run}-{}", file.file));
+        write_private(&path, after.as_bytes())?;
+        Ok(Some(Self { path, original, format: file.format, before, written, after }))
+    }
+
+    /// Brings what the client wrote into the copy back into its own file, and removes the copy.
+    pub(super) fn finish(self, app: &App) {
+        let now = std::fs::read_to_string(&self.path).unwrap_or_default();
+        if !now.is_empty() && now != self.after {
+            let is_unchanged = std::fs::read_to_string(&self.original).is_ok_and(|text| text == self.before);
+            let back = undo(self.format, &now, &self.written)
+                .ok()
+                .map(|undone| undone.text)
+                .filter(|_| is_unchanged);
+            let done = back.map(|text| write_private(&self.original, text.as_bytes()));
+            if !matches!(done, Some(Ok(()))) {
+                app.warn(&format!(
+                    "the client changed its settings in this run; they are in {}",
+                    path_words(&self.path)
+                ));
+                return;
+            }
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 #[cfg(test)]

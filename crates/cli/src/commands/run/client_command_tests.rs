@@ -25,7 +25,12 @@ fn words(words: &[&str]) -> Vec<OsString> {
 }
 
 fn started(command: &ClientCommand, url: Option<&str>) -> (Vec<String>, Vec<(String, String)>) {
-    let process = command.to_process(url);
+    let home = tempfile::tempdir().unwrap();
+    let app = App::for_tests(home.path().join("home"));
+    let process = match url {
+        Some(url) => command.behind_gateway(&app, url, "r1", None).unwrap().0,
+        None => command.to_process(),
+    };
     let text = |text: &OsStr| text.to_str().unwrap().to_owned();
     let variables = process.get_envs().map(|(name, value)| (text(name), text(value.unwrap())));
     (process.get_args().map(text).collect(), variables.collect())
@@ -62,7 +67,7 @@ fn what_is_not_there_is_named_with_what_to_do() {
     let refused = |name: &str| ClientCommand::find(&words(&[name]), &app).err().unwrap().render();
     assert!(refused("claude").contains("npm install -g @anthropic-ai/claude-code"), "{}", refused("claude"));
     assert!(refused("nothing").contains("claude, codex"), "{}", refused("nothing"));
-    assert!(refused("cline").contains("serve --show cline"), "{}", refused("cline"));
+    assert!(refused("sdk").contains("serve --show python"), "{}", refused("sdk"));
 }
 
 #[test]
@@ -71,7 +76,9 @@ fn an_address_that_is_set_already_becomes_the_upstream() {
         &["claude", "aider"],
         &[("ANTHROPIC_BASE_URL", "http://own:1/"), ("OPENAI_API_BASE", "http://o/v1")],
     );
-    let upstream = |name: &str| ClientCommand::find(&words(&[name]), &app).unwrap().upstream(&app).unwrap();
+    let upstream = |name: &str| {
+        ClientCommand::find(&words(&[name]), &app).unwrap().upstream(&app).unwrap().map(|found| found.url)
+    };
     assert_eq!(upstream("claude").as_deref(), Some("http://own:1"));
     assert_eq!(upstream("aider").as_deref(), Some("http://o"));
 }
@@ -95,7 +102,10 @@ fn settings_that_would_be_lost_are_refused() {
 #[test]
 fn a_subscription_decides_where_requests_go_unless_there_is_a_key() {
     let (home, mut app) = app(&["codex"], &[]);
-    let upstream = |app: &App| ClientCommand::find(&words(&["codex"]), app).unwrap().upstream(app).unwrap();
+    let upstream = |app: &App| {
+        let codex = ClientCommand::find(&words(&["codex"]), app).unwrap();
+        codex.upstream(app).unwrap().map(|found| found.url)
+    };
     assert_eq!(upstream(&app), None);
     std::fs::create_dir(home.path().join(".codex")).unwrap();
     let login = home.path().join(".codex/auth.json");
@@ -108,4 +118,96 @@ fn a_subscription_decides_where_requests_go_unless_there_is_a_key() {
     std::fs::write(&login, r#"{"tokens": {}}"#).unwrap();
     app.env.push(("OPENAI_API_KEY".to_owned(), "sk".to_owned()));
     assert_eq!(upstream(&app), None);
+}
+
+fn variables(process: &Command) -> Vec<(String, String)> {
+    let text = |text: &OsStr| text.to_str().unwrap().to_owned();
+    process.get_envs().map(|(name, value)| (text(name), text(value.unwrap()))).collect()
+}
+
+#[test]
+fn only_variables_that_name_the_upstream_are_replaced() {
+    let (_home, app) = app(&["aider"], &[("OPENAI_API_BASE", "http://local/v1")]);
+    let aider = ClientCommand::find(&words(&["aider"]), &app).unwrap();
+    let earlier = aider.upstream(&app).unwrap();
+    let (process, _) = aider.behind_gateway(&app, "http://g", "r1", earlier.as_ref()).unwrap();
+    // What goes to Anthropic must not end up at the local server.
+    assert_eq!(variables(&process), [("OPENAI_API_BASE".to_owned(), "http://g/v1".to_owned())]);
+}
+
+#[test]
+fn an_address_in_the_settings_of_the_client_becomes_the_upstream_and_is_overridden() {
+    let (home, app) = app(&["claude", "hermes"], &[]);
+    for (folder, file, text) in [
+        (".claude", "settings.json", "{\"env\": {\"ANTHROPIC_BASE_URL\": \"http://own:1/\"}}"),
+        (".hermes", "config.yaml", "model:\n  provider: custom\n  base_url: http://local:2/v1\n"),
+    ] {
+        std::fs::create_dir(home.path().join(folder)).unwrap();
+        std::fs::write(home.path().join(folder).join(file), text).unwrap();
+    }
+    let started = |name: &str| {
+        let client = ClientCommand::find(&words(&[name, "x"]), &app).unwrap();
+        let earlier = client.upstream(&app).unwrap();
+        let (process, _) = client.behind_gateway(&app, "http://g", "r1", earlier.as_ref()).unwrap();
+        let arguments: Vec<String> =
+            process.get_args().map(|text| text.to_str().unwrap().to_owned()).collect();
+        (earlier.unwrap().url, arguments, variables(&process))
+    };
+    let (upstream, arguments, _) = started("claude");
+    assert_eq!(upstream, "http://own:1");
+    assert_eq!(arguments, ["--settings", "{\"env\":{\"ANTHROPIC_BASE_URL\":\"http://g\"}}", "x"]);
+    let (upstream, arguments, variables) = started("hermes");
+    assert_eq!((upstream.as_str(), arguments), ("http://local:2", vec!["x".to_owned()]));
+    assert_eq!(variables, [("CUSTOM_BASE_URL".to_owned(), "http://g/v1".to_owned())]);
+}
+
+const PROVIDERS: &str = "{\n  \"lastUsedProvider\": \"openai-compatible\",\n  \"providers\": {\n    \"openai-compatible\": {\n      \"settings\": {\n        \"model\": \"m\",\n        \"baseUrl\": \"http://local/v1\"\n      }\n    },\n    \"anthropic\": {\n      \"settings\": {\n        \"model\": \"c\"\n      }\n    }\n  }\n}";
+
+#[test]
+fn a_client_that_reads_its_address_from_a_file_alone_gets_a_copy_for_the_run() {
+    let (home, app) = app(&["cline"], &[]);
+    let folder = home.path().join(".cline/data/settings");
+    std::fs::create_dir_all(&folder).unwrap();
+    let original = folder.join("providers.json");
+    std::fs::write(&original, PROVIDERS).unwrap();
+    let cline = ClientCommand::find(&words(&["cline"]), &app).unwrap();
+    let earlier = cline.upstream(&app).unwrap();
+    assert_eq!(earlier.as_ref().map(|found| found.url.as_str()), Some("http://local"));
+    let (process, copy) = cline.behind_gateway(&app, "http://g", "r1", earlier.as_ref()).unwrap();
+    let copied = variables(&process).remove(0).1;
+    let text = std::fs::read_to_string(&copied).unwrap();
+    assert_eq!(text, PROVIDERS.replace("http://local/v1", "http://g/v1"));
+    // The client saves another model.
+    std::fs::write(&copied, text.replace("\"m\"", "\"n\"")).unwrap();
+    copy.unwrap().finish(&app);
+    assert_eq!(std::fs::read_to_string(&original).unwrap(), PROVIDERS.replace("\"m\"", "\"n\""));
+    assert!(!std::path::Path::new(&copied).exists());
+}
+
+#[test]
+fn a_copy_that_was_changed_is_kept_if_its_file_was_changed_too() {
+    let (home, app) = app(&["cline"], &[]);
+    let folder = home.path().join(".cline/data/settings");
+    std::fs::create_dir_all(&folder).unwrap();
+    let original = folder.join("providers.json");
+    std::fs::write(&original, PROVIDERS).unwrap();
+    let cline = ClientCommand::find(&words(&["cline"]), &app).unwrap();
+    let earlier = cline.upstream(&app).unwrap();
+    let (process, copy) = cline.behind_gateway(&app, "http://g", "r1", earlier.as_ref()).unwrap();
+    let copied = variables(&process).remove(0).1;
+    std::fs::write(&copied, "{}").unwrap();
+    std::fs::write(&original, "{\"a\": 1}").unwrap();
+    copy.unwrap().finish(&app);
+    assert_eq!(std::fs::read_to_string(&original).unwrap(), "{\"a\": 1}");
+    assert_eq!(std::fs::read_to_string(&copied).unwrap(), "{}");
+}
+
+#[test]
+fn a_proxy_is_not_on_the_way_to_the_gateway() {
+    let (_home, app) = app(&["claude"], &[("HTTPS_PROXY", "http://proxy:3128"), ("no_proxy", "intranet")]);
+    let claude = ClientCommand::find(&words(&["claude"]), &app).unwrap();
+    let (process, _) = claude.behind_gateway(&app, "http://127.0.0.1:1", "r1", None).unwrap();
+    for name in ["NO_PROXY", "no_proxy"] {
+        assert!(variables(&process).contains(&(name.to_owned(), "intranet,127.0.0.1,localhost".to_owned())));
+    }
 }

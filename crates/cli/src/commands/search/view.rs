@@ -46,6 +46,30 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
     } else if answer.hits.iter().all(|hit| hit.matched.is_some_and(|matched| matched.words < matched.of)) {
         notes.push("no message contains all of these words; passages with some of them are shown".to_owned());
     }
+    if let Some(meaning) = &answer.meaning {
+        if let Some(problem) = &meaning.problem {
+            notes.push(format!("searched by words alone; the embedding model failed: {problem}"));
+        } else if meaning.waiting > 0 {
+            notes.push(format!(
+                "{} messages have no vectors yet and were searched by words; `throughline vectors --make` makes them",
+                thousands(meaning.waiting)
+            ));
+        }
+        if meaning.newest_only {
+            notes.push(format!(
+                "the meaning of the newest {} passages was compared; --session or --project compares others",
+                thousands(meaning.compared)
+            ));
+        }
+    }
+    if let Some(first) = answer.unseen.first() {
+        notes.push(format!(
+            "{} messages cannot be searched, such as #{} of {}; `throughline doctor` says why and repairs what it can",
+            thousands(answer.unseen.len() as u64),
+            first.seq,
+            first.session
+        ));
+    }
     if answer.hits.len() >= limit {
         notes.push(format!("only the best {limit} are shown; --limit N shows more"));
     }
@@ -80,6 +104,9 @@ fn heading(hit: &Hit, now: &Now, width: usize) -> String {
     words.push(now.ago(hit.at_ms));
     if let Some(matched) = hit.matched.filter(|matched| matched.words < matched.of) {
         words.push(format!("{} of {} words", matched.words, matched.of));
+    }
+    if let Some(similarity) = hit.similarity {
+        words.push(format!("{:.0} % alike in meaning", 100.0 * similarity.max(0.0)));
     }
     let place = format!("{}  {}", hit.session, words.join(", "));
     let room = width.saturating_sub(columns(&place) + 2);

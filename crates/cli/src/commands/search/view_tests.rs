@@ -16,6 +16,7 @@ fn hit(text: &str, marks: Vec<(usize, usize)>) -> Hit {
         at_ms: ms("2026-11-15T09:00:00Z"),
         score: 1.5,
         matched: Some(MatchedWords { words: 2, of: 2 }),
+        similarity: None,
         snippet: Snippet { text: text.to_owned(), marks, cut_before: true, cut_after: false },
         artifact: None,
         repeats: 0,

@@ -1,7 +1,7 @@
 //! `throughline sessions export`: a conversation as a file that other programs read.
 
 use throughline_redact::Redactor;
-use throughline_store::{ExportForm, ExportOptions, ExportSide, export};
+use throughline_store::{Export, ExportForm, ExportOptions, ExportSide};
 
 use super::args::{ExportArgs, FormatArg, ViewArg};
 use crate::app::App;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ExportArgs, app: &App) -> Result<(), CliError> {
         },
         redactor: redactor.as_ref(),
     };
-    let exported = export(&record.store, &record.owner, &session.id, &options).map_err(refused)?;
+    let exported = Export::of(&record.store, &record.owner, &session.id, &options).map_err(refused)?;
     match args.out.as_deref().filter(|path| path.as_os_str() != STANDARD_STREAM) {
         None => app.print_bytes(exported.text.as_bytes())?,
         Some(path) => {

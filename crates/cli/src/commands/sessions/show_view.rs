@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use owo_colors::OwoColorize;
+use throughline_compaction::NotesReport;
 use throughline_store::{Session, StoredMessage, ViewChange, ViewMessage};
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
@@ -96,6 +97,10 @@ impl HumanViewPage<'_> {
             let before =
                 format!("{}, {} tokens", counted(messages, "message", "messages"), thousands(tokens));
             push_wrapped(&mut out, &format!("{before}{after}"), self.width);
+        }
+        let notes = turning.notes.clone().and_then(|notes| serde_json::from_value::<NotesReport>(notes).ok());
+        if let Some(notes) = notes {
+            push_wrapped(&mut out, &notes.to_string(), self.width);
         }
         let from = turning.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
         push_wrapped(&mut out, &format!("{from}{}", turning.to), self.width);

@@ -32,7 +32,7 @@ const BITMAP: u16 = 63;
 pub(crate) struct BlockSet([u64; MAX_BLOCKS / 64]);
 
 impl BlockSet {
-    /// None.
+    /// The empty set.
     pub(crate) fn none() -> Self {
         Self([0; MAX_BLOCKS / 64])
     }
@@ -56,6 +56,10 @@ impl BlockSet {
     /// Leaves those that are in both.
     pub(crate) fn keep(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= other);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -23,7 +23,7 @@ pub enum Depth {
 pub struct Examination<'a> {
     /// How closely to look.
     pub depth: Depth,
-    /// Now.
+    /// The current time.
     pub now_ms: Millis,
     /// Whether the holder of a lock still runs. Of holders on other machines that cannot be known: they do.
     pub is_alive: &'a dyn Fn(&Holder) -> bool,

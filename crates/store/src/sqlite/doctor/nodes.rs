@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use crate::views::node::{LEAF_LEVEL, NODE, SummaryNode, TOP_NODES};
+use crate::views::node::{NODE, SummaryNode};
 use crate::views::node_graph::{NodeLink, node_problems};
 use crate::views::summary::SummaryId;
 
@@ -61,7 +61,8 @@ pub(super) fn repair(conn: &Connection) -> TxResult<()> {
         let Some(link) = links.get(&id) else { continue };
         match &link.node {
             Some(node) => {
-                let leaf = SummaryNode { level: LEAF_LEVEL, children: Vec::new(), ..node.clone() };
+                let leaf =
+                    SummaryNode { level: SummaryNode::LEAF_LEVEL, children: Vec::new(), ..node.clone() };
                 conn.prepare_cached(
                     "UPDATE summaries SET figures = json_set(figures, '$.' || ?1, json(?2)) WHERE id = ?3",
                 )?
@@ -71,7 +72,7 @@ pub(super) fn repair(conn: &Connection) -> TxResult<()> {
                 conn.prepare_cached(
                     "UPDATE summaries SET figures = json_remove(figures, '$.' || ?1) WHERE id = ?2",
                 )?
-                .execute((TOP_NODES, int(id.0)))?;
+                .execute((SummaryNode::TOP_NODES, int(id.0)))?;
             }
         }
     }

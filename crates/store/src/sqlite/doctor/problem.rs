@@ -52,7 +52,7 @@ pub enum RecordProblem {
     Inaccessible {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with it.
         problem: String,
     },
     /// Pages of the database are damaged.
@@ -64,14 +64,14 @@ pub enum RecordProblem {
     OpenToOthers {
         /// How many files and folders.
         count: u64,
-        /// Which.
+        /// The files.
         paths: Vec<PathBuf>,
     },
     /// Artifacts the record refers to are missing or damaged.
     LostArtifacts {
         /// How many.
         count: u64,
-        /// Which.
+        /// The artifacts.
         artifacts: Vec<LostArtifact>,
     },
     /// Artifacts nobody refers to.
@@ -80,52 +80,52 @@ pub enum RecordProblem {
         count: u64,
         /// Size of their files.
         bytes: u64,
-        /// Which.
+        /// The artifacts.
         artifacts: Vec<ArtifactId>,
     },
     /// Files a process left behind when it died.
     AbandonedFiles {
-        /// Which.
+        /// The files.
         paths: Vec<PathBuf>,
     },
     /// Files among the artifacts that are none of ours.
     StrangeFiles {
-        /// Which.
+        /// The files.
         paths: Vec<PathBuf>,
     },
     /// Sessions that ended by a compaction whose successor is not there.
     DeadEnds {
         /// How many.
         count: u64,
-        /// Which.
+        /// The sessions.
         sessions: Vec<SessionId>,
     },
     /// Sessions whose parent is not there.
     LostParents {
         /// How many.
         count: u64,
-        /// Which.
+        /// The sessions.
         sessions: Vec<SessionId>,
     },
     /// Sessions whose place among others is recorded wrongly.
     WrongLinks {
         /// How many.
         count: u64,
-        /// Which.
+        /// The sessions.
         sessions: Vec<SessionId>,
     },
     /// Views that name messages that are not there, or do not grow with their session.
     BrokenViews {
         /// How many.
         count: u64,
-        /// Which.
+        /// The sessions.
         sessions: Vec<SessionId>,
     },
     /// Sessions whose counters disagree with their messages and calls.
     WrongCounters {
         /// How many.
         count: u64,
-        /// Which.
+        /// The sessions.
         sessions: Vec<SessionId>,
     },
     /// Messages that should be there and are not.
@@ -177,7 +177,7 @@ pub enum RecordProblem {
     },
     /// Locks of processes that are dead or late.
     StaleLocks {
-        /// Which.
+        /// The locks.
         locks: Vec<LockRecord>,
     },
 }
@@ -185,7 +185,7 @@ pub enum RecordProblem {
 /// An artifact whose text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LostArtifact {
-    /// Which.
+    /// The artifact.
     pub id: ArtifactId,
     /// `missing`, or what else is wrong.
     pub problem: String,

@@ -6,13 +6,14 @@ use rusqlite::{CachedStatement, Connection};
 
 use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
 
-use super::IndexSegment;
+use super::{COVERED_SLICE, IndexSegment};
 
 /// What has to be in a block: of every set of fingerprints one.
 pub(in crate::sqlite) type LookupTerms = [Vec<u32>];
 
 /// Asks segments, one after the other.
 pub(in crate::sqlite) struct IndexLookup<'c> {
+    conn: &'c Connection,
     sealed: CachedStatement<'c>,
     open: CachedStatement<'c>,
     /// Segments that have blocks in the open form: hardly ever another than the one that grows.
@@ -31,11 +32,22 @@ impl<'c> IndexLookup<'c> {
             open_segments.insert(segment);
         }
         Ok(Self {
+            conn,
             sealed: conn.prepare_cached("SELECT entries FROM clues_sealed WHERE slice = ?1")?,
             open: conn
                 .prepare_cached("SELECT block, clues FROM clues_open WHERE block >= ?1 AND block < ?2")?,
             open_segments,
         })
+    }
+
+    /// Whether anything is known of a segment.
+    pub(in crate::sqlite) fn knows(&self, segment: IndexSegment) -> rusqlite::Result<bool> {
+        if self.open_segments.contains(&segment) {
+            return Ok(true);
+        }
+        self.conn
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM clues_sealed WHERE slice = ?1)")?
+            .query_row([segment.slice_keys().start + COVERED_SLICE], |row| row.get(0))
     }
 
     /// The blocks of a segment that hold what is wanted, and perhaps a few others; best that first which tells most.
@@ -47,8 +59,8 @@ impl<'c> IndexLookup<'c> {
         // IndexBlocks that are not there have no rows either.
         let mut found = BlockSet::all();
         for alternatives in wanted {
-            // Reading a block or two costs no more than looking for a reason not to.
-            if found.len() <= segment.family().blocks_worth_reading {
+            // Looking for a reason not to read a block costs a tenth of reading it.
+            if found.is_empty() {
                 break;
             }
             let mut holders = BlockSet::none();

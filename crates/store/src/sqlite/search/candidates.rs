@@ -16,14 +16,14 @@ use super::super::rows::{MACHINE_WRITTEN, names, role_of, speaker_of};
 use super::scope::SearchScope;
 
 /// A message as search reads it.
-pub(super) struct SearchRow<'r> {
-    pub(super) id: i64,
-    pub(super) session: i64,
-    pub(super) seq: u64,
-    pub(super) role: Role,
+pub(in crate::sqlite) struct SearchRow<'r> {
+    pub(in crate::sqlite) id: i64,
+    pub(in crate::sqlite) session: i64,
+    pub(in crate::sqlite) seq: u64,
+    pub(in crate::sqlite) role: Role,
     machine_written: bool,
-    pub(super) at_ms: Millis,
-    pub(super) hash: [u8; 32],
+    pub(in crate::sqlite) at_ms: Millis,
+    pub(in crate::sqlite) hash: [u8; 32],
     tools: Option<&'r str>,
     coding: i64,
     origin: &'r [u8],
@@ -34,11 +34,11 @@ macro_rules! row_columns {
         "m.id, m.session, m.seq, m.role, m.flags, m.at_ms, m.hash, m.tools, m.coding, m.origin"
     };
 }
-pub(super) use row_columns;
+pub(in crate::sqlite) use row_columns;
 
 impl<'r> SearchRow<'r> {
     /// From a row of [`row_columns`]; `None` where it is damaged, which is for others to report.
-    pub(super) fn new(row: &'r rusqlite::Row<'_>) -> Option<Self> {
+    pub(in crate::sqlite) fn new(row: &'r rusqlite::Row<'_>) -> Option<Self> {
         let flags: i64 = row.get(4).ok()?;
         Some(Self {
             id: row.get(0).ok()?,
@@ -58,21 +58,21 @@ impl<'r> SearchRow<'r> {
     }
 
     /// Tools it calls or answers for.
-    pub(super) fn tools(&self) -> TxResult<Vec<String>> {
+    pub(in crate::sqlite) fn tools(&self) -> TxResult<Vec<String>> {
         names(self.tools)
     }
 
-    pub(super) fn speaker(&self) -> HitSource {
+    pub(in crate::sqlite) fn speaker(&self) -> HitSource {
         HitSource { role: self.role, machine_written: self.machine_written, in_artifact: false }
     }
 
     /// Its JSON without the texts of artifacts; `None` where its bytes are damaged.
-    pub(super) fn json(&self) -> Option<Cow<'r, str>> {
+    pub(in crate::sqlite) fn json(&self) -> Option<Cow<'r, str>> {
         Some(unpack_skeleton(self.coding, self.origin).ok()?.json)
     }
 
     /// Its text; `None` where its bytes are damaged.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(in crate::sqlite) fn text(&self) -> Option<String> {
         let mut text = String::new();
         read_text(self.json()?, &mut text)?;
         Some(text)

@@ -152,6 +152,7 @@ impl<'a, 's> HitBuilder<'a, 's> {
             at_ms: place.at_ms,
             score: ranked.score,
             matched: None,
+            similarity: None,
             snippet,
             artifact: None,
             repeats: ranked.repeats,

@@ -119,6 +119,27 @@ pub(super) fn segments(conn: &Connection, sql: &str) -> TxResult<Vec<IndexSegmen
     })
 }
 
+/// Notes messages that the index does not know at all: it was damaged, or another program removed parts of it.
+pub(super) fn note_unindexed(conn: &Connection, scope: &mut SearchScope<'_>) -> TxResult<()> {
+    let lookup = IndexLookup::new(conn)?;
+    let mut select =
+        conn.prepare_cached("SELECT session, seq FROM messages WHERE id >= ?1 AND id < ?2 LIMIT 20")?;
+    for segment in segments(conn, MESSAGE_ROWS)? {
+        if lookup.knows(segment)? {
+            continue;
+        }
+        let rows = segment.rows();
+        let mut rows = select.query([rows.start, rows.end])?;
+        while let Some(row) = rows.next()? {
+            let (session, seq) = (row.get(0)?, row.get(1)?);
+            if scope.admits_place(session, seq)? {
+                scope.note_unseen(session, seq);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Calls `look` with the rows of blocks that hold what is wanted, the newest first, until it has seen enough.
 fn each_block(
     conn: &Connection,

@@ -4,7 +4,7 @@
 //! the blocks whose words tell most are read. The windows of these texts are weighed, short messages are completed with those
 //! beside them, and the best passages are shown.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use rusqlite::params;
@@ -13,8 +13,10 @@ use throughline_transcript::Role;
 use crate::artifacts::artifact::ArtifactId;
 use crate::ids::Millis;
 use crate::search::fingerprint::BlockSet;
+use crate::search::meaning::Nearest;
 use crate::search::passages::{
-    Commonness, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows, word_set,
+    Commonness, HeldWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
+    tally_windows_and, word_set,
 };
 use crate::search::question::Question;
 use crate::search::rank::{HitSource, RankedHit};
@@ -28,6 +30,7 @@ use super::super::indexing::PieceText;
 use super::super::rows::int;
 use super::candidates::{SearchRow, newest_reference, row_columns};
 use super::hits::{HitBuilder, HitLocation, RunsOf};
+use super::meaning;
 use super::proposals::{MESSAGE_ROWS, PIECE_ROWS, SMALL_CONVERSATION, messages_of, segments};
 
 /// Texts of messages that are read of a large record, and their bytes: as many as take a few milliseconds.
@@ -43,6 +46,10 @@ const MAX_PIECES_SEEN: usize = 1_000;
 const MIN_COMPLETED: usize = 60;
 /// A word in more than this share of the blocks proposes none: it tells little, and would propose most of the record.
 const COMMON_SHARE: f64 = 0.25;
+/// Of a large record every such segment says how common words are, ...
+const SAMPLED_EVERY: usize = 16;
+/// ... where there are at least so many of these.
+const MIN_SAMPLED_SEGMENTS: usize = 4;
 /// Messages beside a short one that are read to complete it.
 const MAX_BESIDE: u64 = 8;
 
@@ -65,7 +72,9 @@ struct RankedText {
     source: HitSource,
     tools: Vec<String>,
     at_ms: Millis,
+    /// The text, where it holds anything.
     text: String,
+    bytes: usize,
     windows: WindowTallies,
     /// The artifact it is a piece of, and the line the piece begins on.
     artifact: Option<(ArtifactId, u64)>,
@@ -81,6 +90,7 @@ struct BuiltPassage {
     tally: Tally,
     cut_before: bool,
     cut_after: bool,
+    similarity: Option<f64>,
 }
 
 impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
@@ -88,9 +98,9 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         Self { builder, question, shown, texts: Vec::new(), newest_ms: 0 }
     }
 
-    /// The best passages, at most so many.
-    pub(super) fn hits(mut self, limit: usize) -> TxResult<Vec<Hit>> {
-        if self.question.is_empty() || limit == 0 {
+    /// The best passages, at most so many. `nearest` are those nearest in meaning; none where nothing is known of that.
+    pub(super) fn hits(mut self, limit: usize, nearest: &Nearest) -> TxResult<Vec<Hit>> {
+        if (self.question.is_empty() && nearest.hits.is_empty()) || limit == 0 {
             return Ok(Vec::new());
         }
         let from_index = match self.is_small()? {
@@ -106,23 +116,90 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         let of = self.question.len();
         let mut windows: Vec<(f64, WindowPlace)> = Vec::new();
         for (at, text) in self.texts.iter().enumerate().filter(|(_, text)| !self.shown.contains(&text.row)) {
-            for (window, (_, tally)) in text.windows.held.iter().enumerate() {
+            for HeldWindow { part, tally, .. } in &text.windows.held {
                 let score = commonness.score(&weights, tally)
                     * boost(text.source, text.at_ms, self.newest_ms, tally.matched(), of);
-                windows.push((score, (at, window)));
+                windows.push((score, (at, *part)));
             }
         }
         windows.sort_by(|(a, place), (b, other)| b.total_cmp(a).then(other.cmp(place)));
         windows.truncate(MIN_COMPLETED.max(limit.saturating_mul(3)));
         let mut candidates = Vec::with_capacity(windows.len());
-        for (_, (at, window)) in windows {
-            candidates.extend(self.candidate(at, window, &commonness, &weights)?);
+        let mut places: HashMap<WindowPlace, usize> = HashMap::with_capacity(windows.len());
+        for (_, place) in windows {
+            if let Some(candidate) = self.candidate(place, &commonness, &weights)? {
+                places.insert(place, candidates.len());
+                candidates.push(candidate);
+            }
+        }
+        if !nearest.hits.is_empty() {
+            self.add_nearest(nearest, &commonness, &weights, &mut candidates, places)?;
         }
         let mut hits = Vec::new();
         for chosen in choose(candidates, limit) {
             hits.extend(self.hit(chosen.place, chosen.score)?);
         }
         Ok(hits)
+    }
+
+    /// Adds the passages that are nearest in meaning, and ranks all by both.
+    fn add_nearest(
+        &mut self,
+        nearest: &Nearest,
+        commonness: &Commonness,
+        weights: &[f64],
+        candidates: &mut Vec<PassageCandidate<BuiltPassage>>,
+        mut places: HashMap<WindowPlace, usize>,
+    ) -> TxResult<()> {
+        let (words, messages) = self
+            .texts
+            .iter()
+            .filter(|text| text.artifact.is_none() && text.source.is_dialogue())
+            .fold((0, 0), |(words, messages), text| (words + text.windows.length, messages + 1));
+        let rows: HashMap<i64, usize> =
+            self.texts.iter().enumerate().map(|(at, text)| (text.row, at)).collect();
+        let mut near: HashMap<usize, usize> = HashMap::new();
+        let mut rank = 0;
+        for hit in nearest.hits.iter().take(MIN_COMPLETED) {
+            if self.shown.contains(&hit.message) {
+                continue;
+            }
+            let known = rows.get(&hit.message).copied().map(|at| (at, hit.part));
+            let at = match known.and_then(|place| places.get(&place)) {
+                Some(at) => *at,
+                None => {
+                    let Some(place) = self.read_near(hit.message, hit.part)? else { continue };
+                    let Some(mut candidate) = self.candidate(place, commonness, weights)? else { continue };
+                    if candidate.place.tally.matched() == 0 {
+                        candidate.score = 0.0;
+                    }
+                    places.insert(place, candidates.len());
+                    candidates.push(candidate);
+                    candidates.len() - 1
+                }
+            };
+            if let Some(candidate) = candidates.get_mut(at) {
+                candidate.place.similarity = Some(hit.similarity);
+            }
+            near.entry(at).or_insert(rank);
+            rank += 1;
+        }
+        let mean_words = words as f64 / f64::from(messages.max(1));
+        meaning::fuse(candidates, &near, meaning::weight(mean_words));
+        Ok(())
+    }
+
+    /// Reads a message for one of its windows, if it may be seen.
+    fn read_near(&mut self, row: i64, part: usize) -> TxResult<Option<WindowPlace>> {
+        let conn = self.builder.conn;
+        let mut statement =
+            conn.prepare_cached(concat!("SELECT ", row_columns!(), " FROM messages m WHERE m.id = ?1"))?;
+        let mut rows = statement.query([row])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let read = self.read_message_and(row, &[part])?;
+        let at = self.texts.len().saturating_sub(1);
+        let holds = |text: &RankedText| text.windows.held.iter().any(|window| window.part == part);
+        Ok((read == MessageReading::Added && self.texts.get(at).is_some_and(holds)).then_some((at, part)))
     }
 
     /// Whether everything that may be seen is read rather than looked up.
@@ -171,17 +248,29 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
 
     /// Reads a message, if it may be seen; gives the bytes that were read.
     fn read_message(&mut self, row: &rusqlite::Row<'_>) -> TxResult<Option<usize>> {
+        Ok(match self.read_message_and(row, &[])? {
+            MessageReading::Refused => None,
+            MessageReading::LeftOut { bytes } => Some(bytes),
+            MessageReading::Added => self.texts.last().map(|text| text.bytes),
+        })
+    }
+
+    /// As [`read_message`](Self::read_message); these windows are held whatever words they hold.
+    fn read_message_and(&mut self, row: &rusqlite::Row<'_>, parts: &[usize]) -> TxResult<MessageReading> {
         // Damage is for others to report; what cannot be read cannot be found.
-        let Some(row) = SearchRow::new(row) else { return Ok(None) };
+        let Some(row) = SearchRow::new(row) else { return Ok(MessageReading::Refused) };
         if !self.builder.scope.admits(&row)? {
-            return Ok(None);
+            return Ok(MessageReading::Refused);
         }
-        let Some(text) = row.text() else { return Ok(None) };
-        if !self.builder.scope.query.admits_text(&text) {
-            return Ok(Some(text.len()));
-        }
+        let Some(text) = row.text() else {
+            self.builder.scope.cannot_see(&row);
+            return Ok(MessageReading::Refused);
+        };
         let bytes = text.len();
-        let windows = tally_windows(self.question, &text);
+        if !self.builder.scope.query.admits_text(&text) {
+            return Ok(MessageReading::LeftOut { bytes });
+        }
+        let windows = tally_windows_and(self.question, &text, parts);
         self.newest_ms = self.newest_ms.max(row.at_ms);
         self.texts.push(RankedText {
             row: row.id,
@@ -191,11 +280,12 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             source: row.speaker(),
             tools: if windows.held.is_empty() { Vec::new() } else { row.tools()? },
             at_ms: row.at_ms,
+            bytes,
             text: if windows.held.is_empty() { String::new() } else { text },
             windows,
             artifact: None,
         });
-        Ok(Some(bytes))
+        Ok(MessageReading::Added)
     }
 
     /// Reads the messages of the blocks whose words tell most; gives how common the words are in all blocks.
@@ -233,8 +323,14 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         required: &[Vec<u32>],
     ) -> TxResult<(Commonness, Vec<Range<i64>>)> {
         let look_ups = self.question.look_ups();
-        let fingerprints: Vec<Vec<u32>> = look_ups.iter().map(|(_, forms)| forms.clone()).collect();
+        let mut fingerprints: Vec<Vec<u32>> = look_ups.iter().map(|(_, forms)| forms.clone()).collect();
         let mut lookup = IndexLookup::new(self.builder.conn)?;
+        let common_shares = common_shares(&mut lookup, &segments, &fingerprints)?;
+        for (forms, share) in fingerprints.iter_mut().zip(&common_shares) {
+            if share.is_some() {
+                forms.clear();
+            }
+        }
         let mut commonness = Commonness { holding: vec![0.0; self.question.len()], ..Commonness::default() };
         let mut found: Vec<(IndexSegment, Vec<BlockSet>)> = Vec::with_capacity(segments.len());
         for segment in segments {
@@ -252,6 +348,11 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
                 }
             }
             found.push((segment, holders));
+        }
+        for ((word, _), share) in look_ups.iter().zip(&common_shares) {
+            if let (Some(share), Some(holding)) = (share, commonness.holding.get_mut(*word)) {
+                *holding = commonness.runs * share;
+            }
         }
         let weights = commonness.weights();
         let is_common = |word: usize| {
@@ -326,6 +427,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
                     tools: reference.tools,
                     at_ms: reference.at_ms,
                     windows: tally_windows(self.question, &text),
+                    bytes: text.len(),
                     text,
                     artifact: Some((piece.artifact, row.get(5)?)),
                 });
@@ -343,8 +445,8 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             return Commonness { mean_length, ..from_index };
         }
         let mut holding = vec![0.0; self.question.len()];
-        for (_, tally) in self.texts.iter().flat_map(|text| &text.windows.held) {
-            for (holding, count) in holding.iter_mut().zip(&tally.counts) {
+        for window in self.texts.iter().flat_map(|text| &text.windows.held) {
+            for (holding, count) in holding.iter_mut().zip(&window.tally.counts) {
                 *holding += f64::from(u8::from(*count > 0));
             }
         }
@@ -354,14 +456,15 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
     /// A window with the messages beside it where it is short, weighed again.
     fn candidate(
         &mut self,
-        at: usize,
-        window: usize,
+        (at, part): WindowPlace,
         commonness: &Commonness,
         weights: &[f64],
     ) -> TxResult<Option<PassageCandidate<BuiltPassage>>> {
         let Some(own) = self.texts.get(at) else { return Ok(None) };
-        let Some((range, _)) = own.windows.held.get(window) else { return Ok(None) };
-        let (range, row) = (range.clone(), own.row);
+        let Some(window) = own.windows.held.iter().find(|window| window.part == part) else {
+            return Ok(None);
+        };
+        let (range, row) = (window.range.clone(), own.row);
         let own_text = own.text.get(range.clone()).unwrap_or_default().to_owned();
         let role = own.source.role;
         let (mut cut_before, mut cut_after) = (range.start > 0, range.end < own.text.trim_end().len());
@@ -387,6 +490,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             tally: Tally { counts: vec![0; self.question.len()], ..Tally::default() },
             cut_before,
             cut_after,
+            similarity: None,
         };
         let has_more = !(before.is_empty() && after.is_empty());
         let own_part = TextPart { row, role, range, text: own_text, is_cut: false };
@@ -503,8 +607,47 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         (snippet.cut_before, snippet.cut_after) = (passage.cut_before, passage.cut_after);
         let matched = MatchedWords { words: passage.tally.matched(), of: self.question.len() };
         let hit = self.builder.hit(place, &ranked, snippet)?;
-        Ok(hit.map(|hit| Hit { matched: Some(matched), artifact, ..hit }))
+        let similarity = passage.similarity;
+        Ok(hit.map(|hit| Hit { matched: Some(matched), similarity, artifact, ..hit }))
     }
+}
+
+/// The share of blocks that hold each word, for words that hold too many to tell anything, by a sample of a large record. These are
+/// not looked up any further: they would propose nothing, and add little to the weight of what others propose. Where all words are
+/// like that, all are looked up.
+fn common_shares(
+    lookup: &mut IndexLookup<'_>,
+    segments: &[IndexSegment],
+    fingerprints: &[Vec<u32>],
+) -> TxResult<Vec<Option<f64>>> {
+    let none = vec![None; fingerprints.len()];
+    if segments.len() < MIN_SAMPLED_SEGMENTS * SAMPLED_EVERY {
+        return Ok(none);
+    }
+    let mut holding = vec![0.0; fingerprints.len()];
+    let mut blocks = 0.0;
+    for segment in segments.iter().step_by(SAMPLED_EVERY) {
+        blocks += segment.blocks() as f64;
+        for (holding, holders) in holding.iter_mut().zip(lookup.by_word(*segment, fingerprints)?) {
+            *holding += holders.len() as f64;
+        }
+    }
+    let shares: Vec<Option<f64>> = holding
+        .into_iter()
+        .map(|holding| Some(holding / blocks).filter(|share| *share > COMMON_SHARE))
+        .collect();
+    Ok(if shares.iter().all(Option::is_some) { none } else { shares })
+}
+
+/// What came of reading a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MessageReading {
+    /// It may not be seen, or cannot be read.
+    Refused,
+    /// It was read, and the filters leave it out.
+    LeftOut { bytes: usize },
+    /// It is the last of the texts.
+    Added,
 }
 
 /// Which side of a message.

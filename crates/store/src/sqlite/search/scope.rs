@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use rusqlite::Connection;
 
 use crate::ids::Owner;
-use crate::search::request::SearchQuery;
+use crate::search::request::{SearchQuery, UnseenMessage};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
@@ -27,7 +27,12 @@ pub(super) struct SearchScope<'a> {
     /// Whether sessions are the owner's, by their ordinals.
     owned: HashMap<i64, bool>,
     sessions: SessionCache,
+    /// Messages that could not be read, by session and place.
+    unseen: Vec<(i64, u64)>,
 }
+
+/// So many messages that cannot be seen are named.
+const MAX_UNSEEN: usize = 20;
 
 impl<'a> SearchScope<'a> {
     /// The bounds of an owner's question. A session that is not theirs is unknown.
@@ -40,7 +45,15 @@ impl<'a> SearchScope<'a> {
                 Some(line_of(conn, owner, LinePart::through(&tip))?)
             }
         };
-        Ok(Self { conn, owner, query, line, owned: HashMap::new(), sessions: SessionCache::default() })
+        Ok(Self {
+            conn,
+            owner,
+            query,
+            line,
+            owned: HashMap::new(),
+            sessions: SessionCache::default(),
+            unseen: Vec::new(),
+        })
     }
 
     /// Whose question it is.
@@ -94,6 +107,29 @@ impl<'a> SearchScope<'a> {
     pub(super) fn admits(&mut self, row: &SearchRow<'_>) -> TxResult<bool> {
         let tools = if self.query.tool.is_some() { row.tools()? } else { Vec::new() };
         Ok(self.query.admits(row.role, &tools, row.at_ms) && self.admits_place(row.session, row.seq)?)
+    }
+
+    /// Notes that a message may be seen but cannot be read.
+    pub(super) fn cannot_see(&mut self, row: &SearchRow<'_>) {
+        self.note_unseen(row.session, row.seq);
+    }
+
+    /// The same, by its place.
+    pub(super) fn note_unseen(&mut self, session: i64, seq: u64) {
+        if self.unseen.len() < MAX_UNSEEN && !self.unseen.contains(&(session, seq)) {
+            self.unseen.push((session, seq));
+        }
+    }
+
+    /// Messages that cannot be seen, of the owner's sessions.
+    pub(super) fn unseen(&mut self) -> TxResult<Vec<UnseenMessage>> {
+        let mut unseen = Vec::new();
+        for (session, seq) in std::mem::take(&mut self.unseen) {
+            if let Some(session) = self.session(session)? {
+                unseen.push(UnseenMessage { session: session.id.clone(), seq });
+            }
+        }
+        Ok(unseen)
     }
 
     /// Ordinals of the chains to search; none if it is everything.

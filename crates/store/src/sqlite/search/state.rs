@@ -73,7 +73,10 @@ impl<'a> SearchState<'a> {
             return Ok(());
         }
         // Damage is for others to report; what cannot be read cannot be found.
-        let Some(json) = row.json() else { return Ok(()) };
+        let Some(json) = row.json() else {
+            scope.cannot_see(row);
+            return Ok(());
+        };
         if !self.prefilter.passes(&json) {
             return Ok(());
         }

@@ -1,0 +1,211 @@
+//! What recorded sessions cost in each mode of `economy`, against what the prompts of their own client cost by the same
+//! rules and with the same lifetime of the cache. Beside them: a threshold that is merely lower, and notes that are paid for.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use throughline_engine::ToolOutputPolicy;
+use throughline_replay::{Bill, Recording, ReplayOptions, SessionReplay, SummaryCost, replay};
+use throughline_tokens::{Catalogue, Economy, LimitPolicy};
+
+use crate::recorded::{Recorded, sessions};
+
+/// The window the recorded client worked in.
+const WINDOW_TOKENS: u64 = 200_000;
+/// The plain alternative to a decision: the same threshold for everyone.
+const LOW_THRESHOLD_TOKENS: u64 = 70_000;
+/// What a session may cost more than without Throughline, in percent: notes by rules, notes by a model.
+const DEARER_PERCENT: (f64, f64) = (1.0, 3.0);
+/// What may have been paid more than without Throughline after any call, in thousandths.
+const WORST_PERMILLE: u64 = 1_050;
+
+/// How much is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// A line for each mode.
+    Sums,
+    /// A line for each session too.
+    Sessions,
+}
+
+/// One way to save money.
+struct Policy {
+    name: &'static str,
+    economy: Economy,
+    threshold_tokens: Option<u64>,
+    /// What may be paid, in percent: notes by rules, notes by a model.
+    limit_percent: Option<(f64, f64)>,
+}
+
+const POLICIES: [Policy; 4] = [
+    Policy { name: "off", economy: Economy::OFF, threshold_tokens: None, limit_percent: None },
+    Policy {
+        name: "off, threshold 70,000",
+        economy: Economy::OFF,
+        threshold_tokens: Some(LOW_THRESHOLD_TOKENS),
+        limit_percent: None,
+    },
+    Policy {
+        name: "balanced",
+        economy: Economy::BALANCED,
+        threshold_tokens: None,
+        limit_percent: Some((72.0, 75.0)),
+    },
+    Policy {
+        name: "thrift",
+        economy: Economy::THRIFT,
+        threshold_tokens: None,
+        limit_percent: Some((50.0, 53.0)),
+    },
+];
+
+/// All sessions under one policy.
+#[derive(Default)]
+struct PolicyRun {
+    rows: Vec<(String, SessionReplay)>,
+    without: Bill,
+    with: Bill,
+}
+
+impl PolicyRun {
+    fn percent(&self) -> f64 {
+        percent(&self.with, &self.without)
+    }
+
+    fn dearer(&self, by_percent: f64) -> usize {
+        let dear = |one: &SessionReplay| percent(&one.with, &one.without) > 100.0 + by_percent;
+        self.rows.iter().filter(|(_, one)| dear(one)).count()
+    }
+
+    fn worst_permille(&self) -> u64 {
+        self.rows.iter().map(|(_, one)| one.worst_permille).max().unwrap_or(0)
+    }
+}
+
+/// Prints the tables, of these modes only where some are named.
+pub(crate) fn run(folder: &Path, detail: Detail, only: &[String]) -> Result<String, String> {
+    let error_text = |error: std::io::Error| error.to_string();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(error_text)?;
+    let sessions = sessions(folder)?;
+    let mut out = String::from(
+        "The bill in percent of the recorded client's own prompts, priced by the rules of the provider's cache\n\n",
+    );
+    let mut verdicts = String::new();
+    for (who, summaries) in [("rules", SummaryCost::Free), ("a model", SummaryCost::ByModel)] {
+        let _ = writeln!(
+            out,
+            "{:<24} {:>7} {:>9} {:>6} {:>7} {:>7} {:>7} {:>7} {:>8}",
+            format!("notes by {who}"),
+            "bill",
+            "compacted",
+            "reread",
+            "read",
+            "written",
+            "answers",
+            "dearer",
+            "worst"
+        );
+        let is_asked = |policy: &&Policy| only.is_empty() || only.iter().any(|name| name == policy.name);
+        for policy in POLICIES.iter().filter(is_asked) {
+            let mut run = PolicyRun::default();
+            for recorded in &sessions {
+                for (name, report) in runtime.block_on(replayed(recorded, policy, summaries))? {
+                    run.without.add(&report.without);
+                    run.with.add(&report.with);
+                    run.rows.push((name, report));
+                }
+            }
+            let allowed = if summaries == SummaryCost::Free { DEARER_PERCENT.0 } else { DEARER_PERCENT.1 };
+            let share = |of: fn(&Bill) -> u64| 100.0 * of(&run.with) as f64 / of(&run.without).max(1) as f64;
+            let _ = writeln!(
+                out,
+                "{:<24} {:>6.1}% {:>9} {:>6} {:>6.1}% {:>6.1}% {:>6.1}% {:>7} {:>7.1}%",
+                policy.name,
+                run.percent(),
+                run.with.compactions,
+                run.with.reread_calls,
+                share(|bill| bill.usage.cache_read),
+                share(|bill| bill.usage.cache_write + bill.usage.input),
+                share(|bill| bill.usage.output),
+                run.dearer(allowed),
+                run.worst_permille() as f64 / 10.0,
+            );
+            if detail == Detail::Sessions {
+                out.push_str(&lines(&run));
+            }
+            if let Some((by_rules, by_model)) = policy.limit_percent {
+                let limit = if summaries == SummaryCost::Free { by_rules } else { by_model };
+                let holds = run.percent() <= limit
+                    && run.dearer(allowed) == 0
+                    && run.worst_permille() <= WORST_PERMILLE;
+                let verdict = if holds { "holds" } else { "MISSED" };
+                let _ = writeln!(
+                    verdicts,
+                    "{}, notes by {who}: at most {limit:.0} %, no session more than {allowed:.0} % dearer, at most 5 % \
+                     more paid after any call: {verdict}",
+                    policy.name
+                );
+            }
+        }
+        out.push('\n');
+    }
+    out.push_str(
+        "dearer: sessions that cost more than without; worst: the most that had been paid after any call, against without.\n\n",
+    );
+    out.push_str(&verdicts);
+    Ok(out)
+}
+
+/// A line for each session.
+fn lines(run: &PolicyRun) -> String {
+    let mut out = String::new();
+    for (name, one) in &run.rows {
+        let _ = writeln!(
+            out,
+            "  {:<22} {:>6.1}% {:>9} calls {:>5} fixed {:>6} worst {:>6.1}% ${:.2}",
+            name,
+            percent(&one.with, &one.without),
+            one.with.compactions,
+            one.without.calls,
+            one.fixed_tokens,
+            one.worst_permille as f64 / 10.0,
+            one.without.micro_usd as f64 / 1e6,
+        );
+    }
+    out
+}
+
+async fn replayed(
+    recorded: &Recorded,
+    policy: &Policy,
+    summaries: SummaryCost,
+) -> Result<Vec<(String, SessionReplay)>, String> {
+    let mut rows = Vec::new();
+    for (agent, recording) in Recording::all_of(&recorded.transcript) {
+        if recording.calls.is_empty() {
+            continue;
+        }
+        let limits = LimitPolicy {
+            economy: policy.economy,
+            threshold_tokens: policy.threshold_tokens,
+            ..LimitPolicy::for_window(WINDOW_TOKENS)
+        };
+        let options = ReplayOptions {
+            model: recording.model.clone().unwrap_or_default(),
+            limits,
+            ttl: None,
+            tool_output: ToolOutputPolicy::default(),
+            summaries,
+            catalogue: Catalogue::shipped(),
+        };
+        let report =
+            replay(&recording, &options).await.map_err(|error| format!("{}: {error}", recorded.name))?;
+        let name = recorded.name.split('.').next().unwrap_or_default();
+        rows.push((agent.map_or_else(|| name.to_owned(), |agent| format!("{name}/{agent}")), report));
+    }
+    Ok(rows)
+}
+
+fn percent(with: &Bill, without: &Bill) -> f64 {
+    100.0 * with.micro_usd as f64 / without.micro_usd.max(1) as f64
+}

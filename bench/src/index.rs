@@ -1,0 +1,211 @@
+//! The index of the record beside full-text tables of SQLite, on the same messages and questions, in one run.
+//!
+//! Figures are CPU time of this thread beside wall time, so that they hold on a machine with other work. The tables of SQLite are
+//! asked for row numbers; the record reads, ranks and shows passages, so its figures are for more work. `tantivy` is in a
+//! program of its own (`bench/tantivy`), so that no build of the workspace compiles it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use throughline_store::{Owner, SearchMode, SearchQuery, SqliteStore, Store};
+use throughline_testkit::Rng;
+
+use crate::store::{START_MS, Table, append, told};
+use crate::store_texts::Author;
+
+/// Messages of one transaction.
+const BATCH: usize = 1_000;
+/// Questions of each kind.
+const QUESTIONS: usize = 30;
+/// Hits of an answer.
+const LIMIT: usize = 20;
+
+/// A full-text table.
+struct Candidate {
+    name: &'static str,
+    options: &'static str,
+}
+
+const TABLES: [Candidate; 3] = [
+    Candidate { name: "FTS5 unicode61", options: "tokenize='unicode61'" },
+    Candidate { name: "FTS5 porter unicode61", options: "tokenize='porter unicode61'" },
+    Candidate { name: "FTS5 trigram", options: "tokenize='trigram', detail='none'" },
+];
+
+/// Answers a question and says how many hits there are.
+type AskColumn = Box<dyn Fn(&Kind, &str) -> Result<usize, String>>;
+
+/// Milliseconds of CPU and of wall time.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    cpu_ms: f64,
+    wall_ms: f64,
+}
+
+/// CPU time of this thread so far; wall time where the system does not tell it.
+fn cpu_ms(started: std::time::Instant) -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|told| told.split_whitespace().next()?.parse::<f64>().ok());
+    nanos.map_or_else(|| started.elapsed().as_secs_f64() * 1_000.0, |nanos| nanos / 1e6)
+}
+
+/// Runs something and says what it took.
+fn spend<T>(run: impl FnOnce() -> Result<T, String>) -> Result<(T, Spent), String> {
+    let started = std::time::Instant::now();
+    let before = cpu_ms(started);
+    let result = run()?;
+    let spent =
+        Spent { cpu_ms: cpu_ms(started) - before, wall_ms: started.elapsed().as_secs_f64() * 1_000.0 };
+    Ok((result, spent))
+}
+
+/// Questions of one kind.
+struct Kind {
+    name: &'static str,
+    questions: Vec<String>,
+    /// Whether the answer must hold every word; otherwise any word counts.
+    is_exact: bool,
+}
+
+fn kinds(author: &Author) -> Vec<Kind> {
+    let mut rng = Rng::new(9);
+    let mut words = |count: usize, from: usize, to: usize| -> Vec<String> {
+        (0..QUESTIONS)
+            .map(|_| (0..count).map(|_| author.word(rng.between(from, to))).collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    let mut kind =
+        |name, count, from, to, is_exact| Kind { name, questions: words(count, from, to), is_exact };
+    vec![
+        kind("a rare word", 1, 20_000, 39_999, true),
+        kind("a word", 1, 500, 5_000, true),
+        kind("two words", 2, 60, 2_000, true),
+        kind("a question of five words", 5, 60, 3_000, false),
+        kind("a question of five common words", 5, 20, 300, false),
+        kind("a question of twelve words", 12, 60, 20_000, false),
+    ]
+}
+
+/// Runs the comparison with records in `folder`, which are left there. Those that are there from before are asked again.
+pub(crate) fn run(folder: &Path, messages: usize, tables: bool) -> Result<String, String> {
+    let mut out = format!("{messages} messages; CPU time, wall time in brackets\n\n");
+    let author = Author::new(11);
+    let record = folder.join("record.db");
+    if !record.exists() {
+        let store = SqliteStore::open(&record, START_MS).map_err(told)?;
+        let ((), spent) =
+            spend(|| append(&store, &mut Author::new(11), messages, &mut Table::default()).map(drop))?;
+        let _ = writeln!(out, "{:<28} appended {}", "the record, its index with it", rate(messages, spent));
+    }
+    let store = SqliteStore::open(&record, START_MS).map_err(told)?;
+    let _ = writeln!(out, "{:<28} {:.0} MB", "the record", megabytes(&record));
+    let mut columns: Vec<(&str, AskColumn)> = Vec::new();
+    columns.push(("the record", Box::new(move |kind, text| ask_record(&store, kind, text))));
+    for table in TABLES.iter().filter(|_| tables) {
+        let path = folder.join(format!("{}.db", table.name.replace(' ', "-")));
+        let is_new = !path.exists();
+        let conn = open(&path)?;
+        if is_new {
+            let ((), spent) = spend(|| fill(&conn, table, messages))?;
+            let _ = writeln!(out, "{:<28} appended {}", table.name, rate(messages, spent));
+        }
+        let _ = writeln!(out, "{:<28} {:.0} MB", table.name, megabytes(&path));
+        columns.push((table.name, Box::new(move |kind, text| ask_table(&conn, kind, text))));
+    }
+    out.push('\n');
+    for kind in kinds(&author) {
+        let _ = writeln!(out, "{}", kind.name);
+        for (name, ask) in &columns {
+            let mut spent = Vec::new();
+            let mut found = 0;
+            for question in &kind.questions {
+                let (hits, one) = spend(|| ask(&kind, question))?;
+                found += usize::from(hits > 0);
+                spent.push(one);
+            }
+            let p50 = |of: fn(&Spent) -> f64| {
+                let mut times: Vec<f64> = spent.iter().map(of).collect();
+                crate::store::percentiles(&mut times)
+            };
+            let ((cpu, cpu95), (wall, wall95)) = (p50(|spent| spent.cpu_ms), p50(|spent| spent.wall_ms));
+            let _ = writeln!(
+                out,
+                "  {name:<26} p50 {cpu:>7.1} ({wall:.1}) ms, p95 {cpu95:>7.1} ({wall95:.1}) ms, {found} of {QUESTIONS} found"
+            );
+        }
+    }
+    Ok(out)
+}
+
+fn rate(messages: usize, spent: Spent) -> String {
+    let per_second = |ms: f64| messages as f64 / ms * 1_000.0;
+    format!(
+        "{:.0} messages/s of CPU ({:.0} of wall time)",
+        per_second(spent.cpu_ms),
+        per_second(spent.wall_ms)
+    )
+}
+
+fn megabytes(path: &Path) -> f64 {
+    std::fs::metadata(path).map_or(0.0, |found| found.len() as f64 / 1e6)
+}
+
+fn failed(error: rusqlite::Error) -> String {
+    error.to_string()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tables that are compared with the record, in files of their own"
+)]
+fn open(path: &Path) -> Result<Connection, String> {
+    let conn = Connection::open(path).map_err(failed)?;
+    conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    conn.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    conn.pragma_update(None, "cache_size", -32 * 1024).map_err(failed)?;
+    Ok(conn)
+}
+
+/// Writes the texts of the same messages.
+fn fill(conn: &Connection, table: &Candidate, messages: usize) -> Result<(), String> {
+    let sql = format!("CREATE VIRTUAL TABLE texts USING fts5(text, content='', {})", table.options);
+    conn.execute_batch(&sql).map_err(failed)?;
+    let mut author = Author::new(11);
+    let mut row = 0_i64;
+    while (row as usize) < messages {
+        let transaction = conn.unchecked_transaction().map_err(failed)?;
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO texts (rowid, text) VALUES (?1, ?2)").map_err(failed)?;
+        for _ in 0..BATCH.min(messages - row as usize) {
+            row += 1;
+            let json = author.message().json;
+            insert.execute(params![row, crate::store::text_of(json)?]).map_err(failed)?;
+        }
+        drop(insert);
+        transaction.commit().map_err(failed)?;
+    }
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed)
+}
+
+fn ask_record(store: &SqliteStore, kind: &Kind, text: &str) -> Result<usize, String> {
+    let query = SearchQuery {
+        text: if kind.is_exact { text.to_owned() } else { format!("why did the {text} not work?") },
+        mode: if kind.is_exact { SearchMode::AllWords } else { SearchMode::Words },
+        limit: LIMIT,
+        ..SearchQuery::default()
+    };
+    Ok(store.search(&Owner::default(), &query).map_err(told)?.hits.len())
+}
+
+fn ask_table(conn: &Connection, kind: &Kind, text: &str) -> Result<usize, String> {
+    let joint = if kind.is_exact { " " } else { " OR " };
+    let text: Vec<String> = text.split(' ').map(|word| format!("\"{word}\"")).collect();
+    let mut select = conn
+        .prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank LIMIT ?2")
+        .map_err(failed)?;
+    let rows = select
+        .query_map(params![text.join(joint), LIMIT as i64], |row| row.get::<_, i64>(0))
+        .map_err(failed)?;
+    rows.collect::<Result<Vec<_>, _>>().map(|rows| rows.len()).map_err(failed)
+}

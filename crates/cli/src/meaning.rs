@@ -1,0 +1,56 @@
+//! Search by meaning and automatic recall as the settings have them: the embedding model for an opened record.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use throughline_config::Settings;
+use throughline_engine::AutomaticRecall;
+use throughline_models::{ConfiguredEmbedder, EmbeddingWorker};
+use throughline_store::SqliteStore;
+
+use crate::app::App;
+use crate::error::{CliError, Exit};
+
+/// The embedding model of the settings, if they name one.
+pub(crate) fn embedder(app: &App, settings: &Settings) -> Result<Option<Arc<ConfiguredEmbedder>>, CliError> {
+    let variable = |name: &str| app.variable(name).map(str::to_owned);
+    ConfiguredEmbedder::of(settings, &app.home, &variable).map_err(|problem| {
+        CliError::new(Exit::BadConfig, "the embedding model cannot be used").because(problem)
+    })
+}
+
+/// Has search in a record go by meaning too, where that is configured. A model that cannot be used is reported, and search goes by
+/// words.
+pub(crate) fn search_by_meaning(app: &App, settings: &Settings, store: &SqliteStore) {
+    let _ = attach(app, settings, store);
+}
+
+/// The same for a program that stays: the vectors of new messages are made in the background.
+pub(crate) fn make_vectors(
+    app: &App,
+    settings: &Settings,
+    store: &SqliteStore,
+    report: impl Fn(&str) + Send + 'static,
+) {
+    let Some(embedder) = attach(app, settings, store) else { return };
+    let path: PathBuf = store.path().to_owned();
+    if let Err(error) = EmbeddingWorker::start(path, &embedder, report) {
+        app.warn(&format!("vectors for search are not made: {error}"));
+    }
+}
+
+fn attach(app: &App, settings: &Settings, store: &SqliteStore) -> Option<Arc<ConfiguredEmbedder>> {
+    let embedder = embedder(app, settings);
+    let embedder = embedder.unwrap_or_else(|error| {
+        app.warn(&format!("search goes by words alone: {}", error.whole_on_one_line()));
+        None
+    })?;
+    store.use_embedder(Arc::<ConfiguredEmbedder>::clone(&embedder));
+    Some(embedder)
+}
+
+/// What is sent along with what a person says.
+pub(crate) fn automatic_recall(settings: &Settings) -> Option<AutomaticRecall> {
+    let recall = &settings.recall;
+    recall.automatic.then_some(AutomaticRecall { tokens: recall.automatic_tokens as u64 })
+}

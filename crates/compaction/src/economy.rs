@@ -1,0 +1,181 @@
+//! When to compact and how deeply, decided in money. Pure: sizes, prices and the past of the conversation in, sizes out.
+//!
+//! A compaction that leaves L tokens of messages costs C (see `pay`: what is written anew, a model that writes the notes) and
+//! what will be read again because the view no longer has it. It saves the reading of what it freed with every later call.
+//! Where each call adds G tokens and reading one costs R, a cycle is cheapest when a compaction is made as soon as what was
+//! freed has cost as much to read as the compaction costs: at `L + sqrt(2 x C x G / R)`. Whoever waits for that point never
+//! pays more than twice what they would have paid knowing the future. Two things are checked beside it:
+//!
+//! - The calls to come have to save what the compaction costs: `R x freed x calls >= C`. How many come is not known. A
+//!   conversation of N calls that paused P times for longer than the cache lives is taken to go on for N / (P + 1) calls
+//!   before it ends or pauses again, after which a compaction costs nothing. That is the usual estimate of a duration from
+//!   its past alone, and has no constant in it.
+//! - After such a pause all of the prompt is written again, so a compaction pays at once; it still has to free a third of
+//!   the messages, because each one costs memory.
+//!
+//! How much stays is chosen among sizes whose views were measured: the smallest is the cheapest to read, a larger one
+//! answers more, so that less has to be read again. The reading again costs a call over the whole fixed part, so a large
+//! fixed part makes a larger view worth while.
+//!
+//! Amounts are in tokens at the price of a prompt token that no cache is involved in.
+
+use throughline_tokens::CachePrices;
+
+use crate::pay::{CacheState, PayFigures, PayRule, cost};
+
+/// A size after a compaction that can be chosen.
+#[derive(Clone, Copy, Debug)]
+struct ViewSize {
+    /// What is asked for (`compression.target_tokens`).
+    target: u64,
+    /// What a view of recorded sessions then has, by the same estimate: some messages are larger than their share.
+    left: u64,
+    /// The share of questions about the past that such a view answers, in thousandths.
+    answered: u64,
+}
+
+/// Measured with `throughline-bench takeover --target` on recorded sessions, notes by rules; the table is in
+/// `docs/guide/limits.md`, where tokens are a quarter of the characters (here about 2.5 characters are one).
+static SIZES: [ViewSize; 3] = [
+    ViewSize { target: 5_400, left: 9_000, answered: 865 },
+    ViewSize { target: 10_000, left: 11_200, answered: 911 },
+    ViewSize { target: 20_000, left: 17_300, answered: 941 },
+];
+/// About the share of what stays that is notes, for the price of having a model write them.
+const NOTES_PERCENT: u64 = 60;
+/// The sum depends on the size of the prompt at the time of the compaction, which depends on the sum; this many rounds
+/// come within a percent of where the two meet.
+const ROUNDS: usize = 3;
+
+/// How often the conversation went back to what it had read before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rereads {
+    /// Tokens of results that answered a call which had been made before in the same words.
+    pub tokens: u64,
+    /// Such results.
+    pub calls: u64,
+}
+
+/// A conversation as the decision sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EconomyFigures {
+    /// System prompt and tools.
+    pub fixed_tokens: u64,
+    /// What a call adds.
+    pub growth_tokens: u64,
+    /// Calls made so far.
+    pub calls: u64,
+    /// Pauses among them that outlasted the provider's cache.
+    pub cold_pauses: u64,
+    /// How often it went back, within a view.
+    pub rereads: Rereads,
+    /// What is to stay, where that is configured.
+    pub target_tokens: Option<u64>,
+}
+
+/// What was decided, in tokens of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EconomyPlan {
+    /// What a compaction aims at (`compression.target_tokens`).
+    pub target_tokens: u64,
+    /// What is expected to stay after it.
+    pub left_tokens: u64,
+    /// From here on a compaction pays while the prompt is cached.
+    pub warm_tokens: u64,
+    /// From here on it pays once the cache has expired.
+    pub cold_tokens: u64,
+    /// Calls that are expected before the conversation ends or pauses for longer than the cache lives.
+    pub expected_calls: u64,
+}
+
+impl EconomyFigures {
+    /// Decides for these prices, and for notes that a model is asked for, or not.
+    #[must_use]
+    pub fn plan(&self, prices: CachePrices, asks_model: bool) -> EconomyPlan {
+        let configured = self.target_tokens.map(|target| [of_target(target)]);
+        let sizes: &[ViewSize] = configured.as_ref().map_or(SIZES.as_slice(), |one| one.as_slice());
+        let cycles = sizes.iter().map(|size| self.cycle(prices, asks_model, *size));
+        let best = cycles.min_by_key(|cycle| cycle.cost_per_call).unwrap_or_default();
+        let expected_calls = self.expected_calls();
+        let read = prices.read_permille.max(1);
+        // As much has to be freed as the calls to come need to pay for it.
+        let repaid = scaled(best.cost, 1_000, read.saturating_mul(expected_calls.max(1)));
+        let warm = best.left.saturating_add(best.freed.max(repaid));
+        let rule = PayRule { prices, cache: CacheState::Cold, asks_model };
+        let cold_cost = cost(&self.figures(best.left, best.left), &rule, best.left);
+        let saved = prices.write_permille.saturating_add(read.saturating_mul(expected_calls));
+        let cold = best.left.saturating_add((best.left / 2).max(scaled(cold_cost, 1_000, saved)));
+        EconomyPlan {
+            target_tokens: best.target,
+            left_tokens: best.left,
+            warm_tokens: warm,
+            cold_tokens: cold.min(warm),
+            expected_calls,
+        }
+    }
+
+    /// Calls before the end or the next pause.
+    fn expected_calls(&self) -> u64 {
+        self.calls / self.cold_pauses.saturating_add(1)
+    }
+
+    /// What a cycle between two compactions that leave so much costs.
+    fn cycle(&self, prices: CachePrices, asks_model: bool, size: ViewSize) -> Cycle {
+        let ViewSize { target, left, answered } = size;
+        let (growth, read) = (self.growth_tokens.max(1), prices.read_permille.max(1));
+        let rule = PayRule { prices, cache: CacheState::Warm, asks_model };
+        let forgotten = 1_000_u64.saturating_sub(answered);
+        let reading = scaled(self.fixed_tokens.saturating_add(left), read, 1_000);
+        let again = scaled(self.rereads.tokens, prices.write_permille, 1_000)
+            .saturating_add(self.rereads.calls.saturating_mul(reading));
+        let again = scaled(again, forgotten, 1_000);
+        let (mut freed, mut spent) = (left, 0);
+        for _ in 0..ROUNDS {
+            spent = cost(&self.figures(left, freed), &rule, left).saturating_add(again);
+            freed = root(u128::from(spent) * 2_000 * u128::from(growth) / u128::from(read)).max(left);
+        }
+        let resting = scaled(left.saturating_add(freed / 2), read, 1_000);
+        let cost_per_call = resting.saturating_add(scaled(spent, growth, freed));
+        Cycle { target, left, freed, cost: spent, cost_per_call }
+    }
+
+    fn figures(&self, left: u64, freed: u64) -> PayFigures {
+        PayFigures {
+            before_tokens: self.fixed_tokens.saturating_add(left).saturating_add(freed),
+            kept_tokens: self.fixed_tokens,
+            rewritten_tokens: left,
+            summary_tokens: scaled(left, NOTES_PERCENT, 100),
+            growth_tokens: self.growth_tokens,
+            calls_so_far: left.saturating_add(freed) / self.growth_tokens.max(1),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cycle {
+    target: u64,
+    left: u64,
+    freed: u64,
+    cost: u64,
+    cost_per_call: u64,
+}
+
+/// A configured size: what is left is no smaller than the smallest view that was measured.
+fn of_target(target: u64) -> ViewSize {
+    let [smallest, ..] = SIZES;
+    let measured = SIZES.into_iter().rev().find(|size| size.target <= target).unwrap_or(smallest);
+    ViewSize { target, left: target.max(smallest.left), ..measured }
+}
+
+fn root(square: u128) -> u64 {
+    u64::try_from(square.isqrt()).unwrap_or(u64::MAX)
+}
+
+fn scaled(amount: u64, multiply: u64, divide: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(multiply) / u128::from(divide.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "economy_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+//! Sums by hand, and what must hold for any conversation and any prices.
+
+use proptest::prelude::*;
+use throughline_tokens::CachePrices;
+
+use super::*;
+
+const FIVE_MINUTES: CachePrices =
+    CachePrices { write_permille: 1_250, read_permille: 100, output_permille: 5_000 };
+const AN_HOUR: CachePrices = CachePrices { write_permille: 2_000, ..FIVE_MINUTES };
+
+const TALK: EconomyFigures = EconomyFigures {
+    fixed_tokens: 42_000,
+    growth_tokens: 1_000,
+    calls: 100,
+    cold_pauses: 0,
+    rereads: Rereads { tokens: 0, calls: 0 },
+    target_tokens: None,
+};
+
+#[test]
+fn the_point_is_where_reading_has_cost_as_much_as_the_compaction() {
+    let plan = TALK.plan(FIVE_MINUTES, false);
+    // Written anew 9,000 x 1.15 = 10,350; sqrt(2 x 10,350 x 1,000 / 0.1) = 14,387 more than what stays.
+    assert_eq!((plan.target_tokens, plan.left_tokens, plan.warm_tokens), (5_400, 9_000, 9_000 + 14_387));
+    assert_eq!(plan.cold_tokens, 9_000 + 4_500);
+    let for_an_hour = TALK.plan(AN_HOUR, false);
+    // 9,000 x 1.9 = 17,100; the root is 18,493.
+    assert_eq!(for_an_hour.warm_tokens, 9_000 + 18_493);
+    let by_model = TALK.plan(FIVE_MINUTES, true);
+    assert!(by_model.warm_tokens > plan.warm_tokens, "{by_model:?}");
+}
+
+#[test]
+fn a_short_conversation_is_not_expected_to_repay_a_compaction() {
+    // Eight calls are expected: 10,350 tokens need 12,937 freed ones. With three it is 34,500.
+    let eight = EconomyFigures { calls: 8, ..TALK }.plan(FIVE_MINUTES, false);
+    let three = EconomyFigures { calls: 3, ..TALK }.plan(FIVE_MINUTES, false);
+    assert_eq!(eight.warm_tokens, 9_000 + 14_387);
+    assert_eq!(three.warm_tokens, 9_000 + 34_500);
+    // The same when long pauses part a longer one.
+    let parted = EconomyFigures { calls: 12, cold_pauses: 3, ..TALK }.plan(FIVE_MINUTES, false);
+    assert_eq!((parted.expected_calls, parted.warm_tokens), (3, three.warm_tokens));
+}
+
+#[test]
+fn a_conversation_that_goes_back_often_keeps_more() {
+    let rereads = Rereads { tokens: 200_000, calls: 60 };
+    let plan = EconomyFigures { rereads, ..TALK }.plan(FIVE_MINUTES, false);
+    assert!(plan.target_tokens > 5_400, "{plan:?}");
+    let small_fixed =
+        EconomyFigures { fixed_tokens: 500, rereads: Rereads { tokens: 0, calls: 200 }, ..TALK };
+    let large_fixed = EconomyFigures { fixed_tokens: 90_000, ..small_fixed };
+    let (small, large) = (small_fixed.plan(FIVE_MINUTES, false), large_fixed.plan(FIVE_MINUTES, false));
+    assert!(large.left_tokens > small.left_tokens, "{small:?} {large:?}");
+}
+
+#[test]
+fn a_configured_size_holds() {
+    let plan = EconomyFigures { target_tokens: Some(13_300), ..TALK }.plan(FIVE_MINUTES, false);
+    assert_eq!((plan.target_tokens, plan.left_tokens), (13_300, 13_300));
+    assert!(plan.warm_tokens > TALK.plan(FIVE_MINUTES, false).warm_tokens);
+}
+
+proptest! {
+    #[test]
+    fn a_plan_frees_at_least_what_it_leaves(
+        fixed_tokens in 0_u64..400_000,
+        growth_tokens in 0_u64..200_000,
+        calls in 0_u64..5_000,
+        cold_pauses in 0_u64..100,
+        rereads in (0_u64..1_000_000, 0_u64..1_000),
+        target_tokens in prop::option::of(1_u64..100_000),
+        write_permille in 0_u64..4_000,
+        read_permille in 0_u64..2_000,
+        asks_model: bool,
+    ) {
+        let rereads = Rereads { tokens: rereads.0, calls: rereads.1 };
+        let figures = EconomyFigures { fixed_tokens, growth_tokens, calls, cold_pauses, rereads, target_tokens };
+        let prices = CachePrices { write_permille, read_permille, output_permille: 5_000 };
+        let plan = figures.plan(prices, asks_model);
+        prop_assert!(plan.warm_tokens >= plan.left_tokens * 2);
+        prop_assert!(plan.cold_tokens >= plan.left_tokens + plan.left_tokens / 2);
+        prop_assert!(plan.cold_tokens <= plan.warm_tokens);
+        // The more calls are expected, the earlier it pays.
+        let longer = EconomyFigures { calls: calls * 2, ..figures }.plan(prices, asks_model);
+        prop_assert!(longer.warm_tokens <= plan.warm_tokens);
+    }
+}

@@ -1,0 +1,115 @@
+//! Search results and lists of paths: something of every file, and how much more there is.
+
+use std::collections::HashMap;
+
+use super::lines::{counted, shortened, tells_of_error};
+use super::{Draft, MARK};
+
+/// Fewer lines are not worth grouping.
+const LEAST_LINES: usize = 20;
+/// Lines that are looked at to tell what they are, and the share of them that has to be alike, in percent.
+const LOOKED_AT: usize = 200;
+const ALIKE_PERCENT: usize = 90;
+/// Hits of a file, and names of a folder, that are shown.
+const HITS_SHOWN: usize = 3;
+const NAMES_SHOWN: usize = 8;
+
+/// A hit of a search: file, line, text.
+fn hit(line: &str) -> Option<(&str, &str)> {
+    let (path, rest) = line.split_once(':')?;
+    let number = rest.find(|c: char| !c.is_ascii_digit())?;
+    let is_hit = number > 0 && rest.get(number..).is_some_and(|rest| rest.starts_with([':', '-']));
+    (is_hit && !path.is_empty() && !path.contains(' ')).then_some((path, rest))
+}
+
+fn are_mostly(lines: &[&str], is: impl Fn(&str) -> bool) -> bool {
+    let looked_at = || lines.iter().filter(|line| !line.is_empty()).take(LOOKED_AT);
+    let all = looked_at().count();
+    all >= LEAST_LINES && looked_at().filter(|line| is(line)).count() * 100 >= all * ALIKE_PERCENT
+}
+
+/// Whether lines are the hits of a search.
+pub(super) fn is_search(lines: &[&str]) -> bool {
+    are_mostly(lines, |line| hit(line).is_some())
+}
+
+/// Whether lines are paths.
+pub(super) fn is_listing(lines: &[&str]) -> bool {
+    are_mostly(lines, |line| line.contains('/') && !line.contains([' ', ':', '(', '"', '{', '=', '<']))
+}
+
+/// The first hits of each file, every hit that tells of an error, and counts.
+pub(super) fn shrink_search(lines: &[&str]) -> Draft {
+    let mut groups = Groups::default();
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        match hit(line) {
+            Some((path, rest)) => groups.add(path, rest, HITS_SHOWN, tells_of_error(rest)),
+            None => groups.add("", line, usize::MAX, true),
+        }
+    }
+    let mut text = String::new();
+    for Group { name, shown, left_out } in &groups.list {
+        for line in shown {
+            let line = shortened(line);
+            text.push_str(&if name.is_empty() { format!("{line}\n") } else { format!("{name}:{line}\n") });
+        }
+        if *left_out > 0 {
+            text.push_str(&format!("{MARK}{} in {name}]\n", counted(*left_out, "hit")));
+        }
+    }
+    text.pop();
+    Draft { text, left_out: format!("{} of {}", counted(groups.left_out(), "hit"), groups.count) }
+}
+
+/// The first names in each folder, and counts.
+pub(super) fn shrink_listing(lines: &[&str]) -> Draft {
+    let mut groups = Groups::default();
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        let (folder, name) = line.trim_end_matches('/').rsplit_once('/').unwrap_or(("", line));
+        groups.add(folder, name, NAMES_SHOWN, tells_of_error(name));
+    }
+    let mut text = String::new();
+    for Group { name, shown, left_out } in &groups.list {
+        text.push_str(&format!("{name}/ {}", shown.join(" ")));
+        if *left_out > 0 {
+            text.push_str(&format!(" {MARK}{left_out} more]"));
+        }
+        text.push('\n');
+    }
+    text.pop();
+    Draft { text, left_out: format!("{} of {}", counted(groups.left_out(), "path"), groups.count) }
+}
+
+struct Group<'a> {
+    name: &'a str,
+    shown: Vec<&'a str>,
+    left_out: usize,
+}
+
+/// Lines by what they belong to, in the order in which each came first.
+#[derive(Default)]
+struct Groups<'a> {
+    list: Vec<Group<'a>>,
+    places: HashMap<&'a str, usize>,
+    count: usize,
+}
+
+impl<'a> Groups<'a> {
+    fn add(&mut self, name: &'a str, line: &'a str, most: usize, is_kept: bool) {
+        self.count += 1;
+        let place = *self.places.entry(name).or_insert_with(|| {
+            self.list.push(Group { name, shown: Vec::new(), left_out: 0 });
+            self.list.len() - 1
+        });
+        let Some(group) = self.list.get_mut(place) else { return };
+        if group.shown.len() < most || is_kept {
+            group.shown.push(line);
+        } else {
+            group.left_out += 1;
+        }
+    }
+
+    fn left_out(&self) -> usize {
+        self.list.iter().map(|group| group.left_out).sum()
+    }
+}

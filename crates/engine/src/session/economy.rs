@@ -1,0 +1,275 @@
+//! Limits that are decided in money: what the conversation has shown so far, and what follows from it.
+//!
+//! Not for: the arithmetic (`throughline_compaction::EconomyFigures`), and making the compaction.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use throughline_compaction::{EconomyFigures, Maker, Rereads};
+use throughline_store::{LinkKind, Millis};
+use throughline_tokens::Economy;
+use throughline_transcript::{Message, Part, RawJson, Role};
+
+use super::ManagedSession;
+use crate::compressor::decision::automatic;
+use crate::decide::trigger::{Automatic, CompactionVerdict, StayReason, Trigger, Urgency};
+use crate::limits::target::EconomyLimits;
+use crate::prompt::tool_output::{Shortening, ToolOutputPolicy};
+
+/// Prices that are not known are reported once, under this name.
+const NO_PRICE_TOLD: &str = "notice_economy_no_price";
+/// Limits that move by less than this are left where they are, so that an engine is not informed with every call.
+const STEADY_WITHIN_PERCENT: u64 = 5;
+/// A client's marks stand on its last messages.
+const MARKED_MESSAGES: usize = 8;
+/// How a mark for an hour is written.
+const HOUR_MARK: &str = "\"ttl\":\"1h\"";
+
+/// What the decision in money remembers of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct EconomyState {
+    /// Calls answered since the session was opened.
+    calls: u64,
+    /// Calls that came after the provider's cache had expired.
+    cold_pauses: u64,
+    /// The limits in force.
+    limits: Option<EconomyLimits>,
+    /// Whether it was reported that the price is not known.
+    is_price_reported: bool,
+    /// Whether the model is offered tools that read what results were shortened by.
+    recall: RecallAccess,
+}
+
+/// Whether the model can read the whole of a result that was shortened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RecallAccess {
+    /// Where the session's tool output says how.
+    #[default]
+    AsConfigured,
+    /// It is offered tools for that in the next call; how they are called, in words for the model, `{artifact}` in them
+    /// for the name of what is read.
+    Offered(String),
+    /// It is not.
+    NotOffered,
+}
+
+impl ManagedSession {
+    /// The limits that follow from prices and the past of the conversation; `None` where the window alone decides.
+    pub(super) fn economy_limits(&mut self) -> Option<EconomyLimits> {
+        let economy = self.setup.target.policy.economy;
+        if !economy.compaction
+            || self.setup.policy.automatic == Automatic::Off
+            || self.is_side_call()
+            || !self.has_price()
+        {
+            self.economy.limits = None;
+            return None;
+        }
+        let pending = self.pending();
+        let snapshot = self.snapshot();
+        let asks_model = self.setup.engine.summarisers().is_some_and(|summarisers| {
+            summarisers.summariser_for(&automatic(&snapshot, Trigger::Preflight)).maker() == Maker::Model
+        });
+        let (messages, sizes) = (self.prompt.view.messages(), self.prompt.view.sizes());
+        let answers = answers(messages);
+        let figures = EconomyFigures {
+            fixed_tokens: pending.fixed_tokens,
+            growth_tokens: growth(messages, sizes, answers),
+            calls: self.economy.calls.max(answers),
+            cold_pauses: self.economy.cold_pauses,
+            rereads: rereads(messages, sizes),
+            target_tokens: self.setup.target.policy.target_tokens,
+        };
+        let plan = figures.plan(self.budget.model.prices, asks_model);
+        // The plan is in tokens of the estimate, limits are in tokens of the provider.
+        let estimated = pending.fixed_tokens.saturating_add(pending.message_tokens).max(1);
+        let real = |messages: u64| {
+            let whole = u128::from(pending.fixed_tokens.saturating_add(messages));
+            let scaled = whole * u128::from(pending.total_tokens.max(1)) / u128::from(estimated);
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        let limits = EconomyLimits {
+            threshold_tokens: real(plan.warm_tokens),
+            cold_tokens: real(plan.cold_tokens),
+            target_tokens: plan.target_tokens,
+        };
+        let before = self.economy.limits.filter(|before| is_steady(before, &limits));
+        self.economy.limits = Some(before.unwrap_or(limits));
+        self.economy.limits
+    }
+
+    /// Other means of saving money hold from the next call on.
+    pub fn use_economy(&mut self, economy: Economy) {
+        self.setup.target.policy.economy = economy;
+    }
+
+    /// Says whether the model can read the whole of shortened results in the next call; otherwise none is shortened.
+    pub fn set_recall_access(&mut self, access: RecallAccess) {
+        self.economy.recall = access;
+    }
+
+    /// What is done about long results in the next call.
+    pub(super) fn tool_output(&self) -> Cow<'_, ToolOutputPolicy> {
+        let configured = &self.setup.tool_output;
+        match &self.economy.recall {
+            RecallAccess::Offered(words) if configured.recall.is_none() => {
+                Cow::Owned(ToolOutputPolicy { recall: Some(words.clone()), ..configured.clone() })
+            }
+            _ => Cow::Borrowed(configured),
+        }
+    }
+
+    /// Whether a tool of this name was in the last request; `None` before the first.
+    #[must_use]
+    pub fn had_tool(&self, name: &str) -> Option<bool> {
+        self.prompt.last_call_ms?;
+        let tools = self.prompt.envelope.envelope()?.request().tools();
+        let name_of = |tool: RawJson<'_>| {
+            Some(tool.get("name").or_else(|| tool.get("function")?.get("name"))?.as_text()?.into_owned())
+        };
+        Some(tools.is_some_and(|tools| tools.elements().filter_map(name_of).any(|known| known == name)))
+    }
+
+    /// Whether the results of the next call are shortened.
+    pub(super) fn shortening(&self) -> Shortening {
+        let can_read = match &self.economy.recall {
+            RecallAccess::AsConfigured => self.setup.tool_output.recall.is_some(),
+            RecallAccess::Offered(_) => true,
+            RecallAccess::NotOffered => false,
+        };
+        let acts = self.setup.target.policy.economy.tool_results && can_read && !self.is_side_call();
+        // What a result costs decides whether shortening it pays.
+        if acts && self.has_price() { Shortening::On } else { Shortening::Off }
+    }
+
+    /// The verdict before a call, where the provider's cache has expired: a compaction that pays then is made first.
+    pub(super) fn verdict_on_cold_cache(
+        &self,
+        verdict: CompactionVerdict,
+        pending_tokens: u64,
+    ) -> CompactionVerdict {
+        let cold = CompactionVerdict::Compact { trigger: Trigger::ColdCache, urgency: Urgency::Due };
+        let is_cold = || self.is_cache_cold();
+        match (verdict, self.cold_tokens()) {
+            (CompactionVerdict::Stay(StayReason::RoomLeft), Some(from))
+                if pending_tokens >= from && is_cold() =>
+            {
+                cold
+            }
+            (CompactionVerdict::Compact { trigger: Trigger::Preflight, urgency: Urgency::Due }, Some(_))
+                if is_cold() =>
+            {
+                cold
+            }
+            _ => verdict,
+        }
+    }
+
+    /// From how many tokens on a compaction pays on a cold cache; `None` where nothing is done about it.
+    pub(super) fn cold_tokens(&self) -> Option<u64> {
+        let acts = self.setup.target.policy.economy.cold_cache;
+        self.economy.limits.filter(|_| acts).map(|limits| limits.cold_tokens)
+    }
+
+    /// A call is about to be made: whether it comes after a pause that outlasted the cache.
+    pub(super) fn note_pause(&mut self) {
+        if self.is_cache_cold() {
+            self.economy.cold_pauses += 1;
+        }
+    }
+
+    /// A call was answered.
+    pub(super) fn note_call(&mut self) {
+        self.economy.calls += 1;
+    }
+
+    /// Whether the client marked its prompt for an hour, where that matters.
+    pub(super) fn client_marks_an_hour(&self) -> bool {
+        if self.setup.target.policy.economy.is_off() {
+            return false;
+        }
+        let system = self.prompt.envelope.envelope().and_then(|envelope| envelope.request().system());
+        let newest = self.prompt.view.messages().iter().rev().take(MARKED_MESSAGES);
+        system.is_some_and(|system| system.0.contains(HOUR_MARK))
+            || newest.into_iter().any(|message| message.json().contains(HOUR_MARK))
+    }
+
+    /// Tells once that nothing is decided in money where the price is not known.
+    pub(super) async fn report_unknown_price(&mut self) {
+        let economy = self.setup.target.policy.economy;
+        if economy.is_off() || self.economy.is_price_reported || self.has_price() {
+            return;
+        }
+        self.economy.is_price_reported = true;
+        let model = &self.setup.target.model;
+        let text = format!("the price of {model} is not known: `economy` does nothing for it");
+        self.notice_once(NO_PRICE_TOLD, text).await;
+    }
+
+    fn has_price(&self) -> bool {
+        let now: Millis = self.setup.host.now_ms();
+        self.setup.target.input_price(now).is_some()
+    }
+
+    /// A request beside a conversation, such as a client's own for a summary, is sent as it is.
+    fn is_side_call(&self) -> bool {
+        self.prompt.view.session().link.as_ref().is_some_and(|link| link.kind == LinkKind::SideCall)
+    }
+}
+
+fn is_steady(before: &EconomyLimits, now: &EconomyLimits) -> bool {
+    let near = |a: u64, b: u64| a.abs_diff(b).saturating_mul(100) <= a.saturating_mul(STEADY_WITHIN_PERCENT);
+    before.target_tokens == now.target_tokens
+        && near(before.threshold_tokens, now.threshold_tokens)
+        && near(before.cold_tokens, now.cold_tokens)
+}
+
+/// Answers in a view. Several messages in a row are one.
+fn answers(messages: &[Message]) -> u64 {
+    let mut answers = 0;
+    let mut was_answer = false;
+    for message in messages {
+        let is_answer = message.role() == Role::Assistant;
+        answers += u64::from(is_answer && !was_answer);
+        was_answer = is_answer;
+    }
+    answers
+}
+
+/// What a call adds: everything from the first answer on, divided by the answers.
+fn growth(messages: &[Message], sizes: &[u64], answers: u64) -> u64 {
+    let first = messages.iter().position(|message| message.role() == Role::Assistant).unwrap_or(0);
+    let tokens: u64 = sizes.iter().skip(first).sum();
+    tokens.checked_div(answers).unwrap_or(tokens).max(1)
+}
+
+/// Results that answered a call which had been made before in the same words.
+fn rereads(messages: &[Message], sizes: &[u64]) -> Rereads {
+    let (mut seen, mut repeated) = (HashSet::new(), HashSet::new());
+    let mut found = Rereads::default();
+    for (message, size) in messages.iter().zip(sizes) {
+        for (id, name, arguments) in message.calls() {
+            let mut hasher = DefaultHasher::new();
+            message.str(name).hash(&mut hasher);
+            message.arguments_text(arguments).hash(&mut hasher);
+            if !seen.insert(hasher.finish()) {
+                repeated.insert(message.str(id).into_owned());
+            }
+        }
+        if repeated.is_empty() {
+            continue;
+        }
+        let results = message.parts().iter().filter(|part| matches!(part, Part::ToolResult { .. })).count();
+        let again = message.answered().filter(|id| repeated.contains(&*message.str(*id))).count();
+        if again > 0 {
+            found.calls += again as u64;
+            found.tokens += size.saturating_mul(again as u64) / (results.max(1) as u64);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "economy_tests.rs"]
+mod tests;

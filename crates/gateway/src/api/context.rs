@@ -1,0 +1,202 @@
+//! What calls sent and what compactions did: the figures behind the picture of a context over time.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use serde::Serialize;
+use serde_json::{Value, json};
+use throughline_engine::LimitsInUse;
+use throughline_store::{
+    CallContext, ItemEntry, NodeHead, Owner, Session, SessionId, Store, StoreError, Summary, SummaryId,
+    SummaryNode, ViewChange, ViewMessage,
+};
+use throughline_tokens::Limits;
+
+use super::error::ApiError;
+use super::read::ask;
+use super::response::json as as_json;
+use super::session_handle::endpoint;
+use crate::http::inbound::InboundRequest;
+use crate::http::response_body::ResponseBody;
+use crate::tenant::Tenant;
+
+#[derive(Serialize)]
+struct CallsPage {
+    session: Session,
+    /// The window and the threshold as they are now.
+    limits: LimitsEntry,
+    turnings: Vec<ViewChange>,
+    /// The window and the threshold as compactions noted them.
+    past_limits: Vec<PastLimits>,
+    calls: Vec<CallContext>,
+}
+
+#[derive(Default, Serialize)]
+struct LimitsEntry {
+    window_tokens: Option<u64>,
+    threshold_tokens: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct PastLimits {
+    at_ms: i64,
+    window_tokens: Option<u64>,
+    threshold_tokens: Option<u64>,
+}
+
+/// `GET /api/sessions/{id}/calls`.
+pub(super) async fn calls(
+    gateway: &Tenant,
+    inbound: &InboundRequest,
+    reference: &str,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let (reference, now_ms) = (reference.to_owned(), gateway.setup.host.now_ms());
+    let found = ask(gateway, move |store, owner| {
+        let session = Session::find_tip(store, owner, &reference)?;
+        let calls = CallContext::of_chain(store, owner, &session)?;
+        let turnings = ViewChange::all(store, owner, &session)?;
+        let past_limits = store.summaries(owner, &session.id)?.iter().map(PastLimits::of).collect();
+        let in_use = LimitsInUse::load(store, owner, &session.id, now_ms)?;
+        let root = store.chain(owner, &session.id)?.into_iter().next().map(|root| root.id);
+        let limits =
+            LimitsEntry { window_tokens: in_use.map(|in_use| in_use.window_tokens), threshold_tokens: None };
+        Ok((CallsPage { session, limits, turnings, past_limits, calls }, root))
+    });
+    let (mut page, root) = found.await?;
+    let known = root.and_then(|root| gateway.feed.activity.pressure(&root));
+    if let Some(known) = known {
+        page.limits = LimitsEntry {
+            window_tokens: Some(known.pressure.window_tokens),
+            threshold_tokens: Some(known.pressure.threshold_tokens),
+        };
+    } else if let Some(limits) = resolved_limits(gateway, inbound, &page.session).await {
+        page.limits =
+            LimitsEntry { window_tokens: page.limits.window_tokens.or(limits.window_tokens), ..limits };
+    }
+    as_json(&page)
+}
+
+/// The limits that a call of a conversation would have now.
+async fn resolved_limits(
+    gateway: &Tenant,
+    inbound: &InboundRequest,
+    session: &Session,
+) -> Option<LimitsEntry> {
+    let model = session.model.as_deref()?;
+    let endpoint = endpoint(gateway, inbound, session.wire_format, model).ok()?;
+    let target = gateway.target_for(endpoint, model, session.wire_format).await.ok()?;
+    let limits = Limits::beside(&target.policy, 0).ok()?;
+    Some(LimitsEntry {
+        window_tokens: Some(limits.window_tokens),
+        threshold_tokens: Some(limits.threshold_tokens.effective),
+    })
+}
+
+impl PastLimits {
+    fn of(summary: &Summary) -> Self {
+        let figure = |name: &str| summary.figures.get(name).and_then(Value::as_u64);
+        Self {
+            at_ms: summary.created_ms,
+            window_tokens: figure("window_tokens"),
+            threshold_tokens: figure("threshold_tokens"),
+        }
+    }
+}
+
+/// An item of the view after a compaction. What stayed as it was said stands in the view before and is only named here.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AfterItem<'a> {
+    Kept { kind: &'static str, session: &'a SessionId, seq: u64, tokens: u64 },
+    Written(ItemEntry<'a>),
+}
+
+impl<'a> AfterItem<'a> {
+    fn of(item: &'a ViewMessage) -> Result<Self, StoreError> {
+        match item {
+            ViewMessage::Verbatim(message) => Ok(Self::Kept {
+                kind: "verbatim",
+                session: &message.session,
+                seq: message.seq,
+                tokens: message.tokens,
+            }),
+            item => ItemEntry::of(item).map(Self::Written),
+        }
+    }
+}
+
+/// `GET /api/sessions/{id}/compaction`: what the session began with, beside what was before.
+pub(super) async fn compaction(
+    gateway: &Tenant,
+    reference: &str,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let reference = reference.to_owned();
+    let found = ask(gateway, move |store, owner| {
+        let session = Session::find(store, owner, &reference)?;
+        let change =
+            ViewChange::all(store, owner, &session)?.into_iter().rev().find(|change| change.to == session.id);
+        let Some(change) = change else { return Ok(None) };
+        let before = match &change.from {
+            Some(from) => store.view(owner, from, None)?,
+            None => Vec::new(),
+        };
+        let after = store.view(owner, &session.id, Some(session.first_seq))?;
+        let summaries = store.summaries(owner, &session.id)?;
+        let summary = summaries.into_iter().rev().find(|summary| summary.session == session.id);
+        let tree = tree_tops(store, owner, summary.as_ref())?;
+        Ok(Some((session, change, before, after, summary, tree)))
+    });
+    let (session, change, before, after, summary, tree) =
+        found.await?.ok_or_else(|| ApiError::not_found("the session did not begin with a compaction"))?;
+    let refused = |error| ApiError::of_store(gateway, &error);
+    let before = before.iter().map(ItemEntry::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let after = after.iter().map(AfterItem::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    as_json(&json!({
+        "session": session,
+        "turning": change,
+        "before": before,
+        "after": after,
+        "summary": summary,
+        "nodes": tree,
+    }))
+}
+
+/// The nodes at the top of a summary's tree, where it has one.
+fn tree_tops(
+    store: &dyn Store,
+    owner: &Owner,
+    summary: Option<&Summary>,
+) -> Result<Vec<NodeHead>, StoreError> {
+    let named = summary.and_then(|summary| summary.figures.get(SummaryNode::TOP_NODES));
+    let named = named.and_then(Value::as_array).into_iter().flatten();
+    let ids: Vec<SummaryId> = named.filter_map(Value::as_u64).map(SummaryId).collect();
+    if ids.is_empty() { Ok(Vec::new()) } else { store.node_heads(owner, &ids) }
+}
+
+/// `GET /api/summaries/{id}`: the words of a summary or node, and the nodes it took up.
+pub(super) async fn summary(
+    gateway: &Arc<Tenant>,
+    reference: &str,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let id: SummaryId =
+        reference.parse().map_err(|_| ApiError::invalid("the id of a summary is a number"))?;
+    let found = ask(gateway, move |store, owner| {
+        let summary = match store.summary(owner, id) {
+            Err(StoreError::UnknownSummary { .. }) => return Ok(None),
+            found => found?,
+        };
+        let head = store.node_heads(owner, &[id])?.into_iter().next();
+        let children: Vec<SummaryId> = match &head {
+            Some(head) => head.node.children.iter().map(|child| child.id).collect(),
+            None => Vec::new(),
+        };
+        let children = if children.is_empty() {
+            tree_tops(store, owner, Some(&summary))?
+        } else {
+            store.node_heads(owner, &children)?
+        };
+        Ok(Some(json!({ "summary": summary, "head": head, "children": children })))
+    });
+    let found = found.await?.ok_or_else(|| ApiError::not_found("there is no such summary"))?;
+    as_json(&found)
+}

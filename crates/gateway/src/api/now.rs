@@ -1,0 +1,88 @@
+//! Conversations that are active: how full each is, what fills it, and what its last minutes cost.
+
+use hyper::Response;
+use serde::Serialize;
+use throughline_store::{
+    CallFilter, Conversation, Millis, Owner, SentTokens, SessionFilter, Store, StoreError, UsageBy,
+    UsageTotal,
+};
+
+use super::error::ApiError;
+use super::query::Query;
+use super::response::json as as_json;
+use crate::blocking::blocking;
+use crate::http::response_body::ResponseBody;
+use crate::telemetry::activity::{Activity, PressureEntry};
+use crate::tenant::Tenant;
+
+/// Conversations are active for so many minutes after their last message, when nothing else is asked for.
+const USUAL_MINUTES: i64 = 30;
+const MOST_MINUTES: i64 = 7 * 24 * 60;
+/// More are not watched at once.
+const MOST_ACTIVE: usize = 50;
+/// What "per minute" is counted over.
+const RATE_MS: Millis = 5 * 60 * 1_000;
+
+#[derive(Serialize)]
+struct NowPage {
+    now_ms: Millis,
+    rate_ms: Millis,
+    conversations: Vec<ActiveConversation>,
+}
+
+#[derive(Serialize)]
+struct ActiveConversation {
+    conversation: Conversation,
+    /// How full it was before its last call, where this gateway made one.
+    pressure: Option<PressureEntry>,
+    /// What its view holds.
+    view: SentTokens,
+    /// Its calls of the last minutes.
+    recent: UsageTotal,
+    /// All of them.
+    total: UsageTotal,
+    /// Why the last calls missed the cache, by reason.
+    misses: Vec<UsageTotal>,
+}
+
+/// `GET /api/now`.
+pub(super) async fn now(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
+    let minutes = query.number("minutes", 1, MOST_MINUTES)?.unwrap_or(USUAL_MINUTES);
+    let now_ms = gateway.setup.host.now_ms();
+    let since_ms = now_ms.saturating_sub(minutes * 60_000).max(0);
+    let (store, owner) = (std::sync::Arc::clone(&gateway.setup.store), gateway.setup.owner.clone());
+    let feed = std::sync::Arc::clone(&gateway.feed);
+    let found = blocking(move || {
+        let filter =
+            SessionFilter { since_ms: Some(since_ms), limit: Some(MOST_ACTIVE), ..SessionFilter::default() };
+        let active = store.conversations(&owner, &filter)?;
+        let of =
+            |conversation| active_conversation(store.as_ref(), &owner, &feed.activity, conversation, now_ms);
+        active.into_iter().map(of).collect::<Result<Vec<_>, _>>()
+    });
+    let conversations = found.await.map_err(|error| ApiError::of_store(gateway, &error))?;
+    as_json(&NowPage { now_ms, rate_ms: RATE_MS, conversations })
+}
+
+fn active_conversation(
+    store: &dyn Store,
+    owner: &Owner,
+    activity: &Activity,
+    conversation: Conversation,
+    now_ms: Millis,
+) -> Result<ActiveConversation, StoreError> {
+    let tip = &conversation.tip;
+    let base = || Ok(SentTokens::of_view(&store.view(owner, &tip.id, Some(tip.first_seq))?));
+    let view = activity.base(&tip.id, base)?.with_messages(&store.message_heads(owner, &tip.id)?);
+    let chain_of = Some(tip.id.clone());
+    let usage = |since_ms, by| {
+        store.usage(owner, &CallFilter { chain_of: chain_of.clone(), since_ms, until_ms: None }, by)
+    };
+    let recent_ms = Some(now_ms.saturating_sub(RATE_MS).max(0));
+    let only = |totals: Vec<UsageTotal>| totals.into_iter().next().unwrap_or_default();
+    let recent = only(usage(recent_ms, UsageBy::Everything)?);
+    let total = only(usage(None, UsageBy::Everything)?);
+    let misses = UsageTotal::largest_misses(usage(recent_ms, UsageBy::CacheMiss)?);
+    let pressure = activity.pressure(&conversation.root);
+    Ok(ActiveConversation { pressure, view, recent, total, misses, conversation })
+}

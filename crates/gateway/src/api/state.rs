@@ -1,0 +1,86 @@
+//! Where a conversation stands, and corrections to that.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use serde::{Deserialize, Serialize};
+use throughline_engine::RecordedState;
+use throughline_redact::Redactor;
+use throughline_store::{Session, SessionId};
+
+use super::body;
+use super::error::ApiError;
+use super::response;
+use crate::blocking::blocking;
+use crate::http::inbound::InboundRequest;
+use crate::http::response_body::ResponseBody;
+use crate::tenant::Tenant;
+
+/// Entries that one request may name.
+const MOST_NAMES: usize = 1_000;
+
+#[derive(Serialize)]
+struct StateResponse {
+    session: SessionId,
+    #[serde(flatten)]
+    state: RecordedState,
+}
+
+/// Corrections that a request asks for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct StateBody {
+    drop: Vec<String>,
+    restore: Vec<String>,
+}
+
+/// `GET /api/sessions/{id}/state`.
+pub(super) async fn show(gateway: &Tenant, reference: &str) -> Result<Response<ResponseBody>, ApiError> {
+    answer(gateway, reference, StateBody::default()).await
+}
+
+/// `POST /api/sessions/{id}/state`.
+pub(super) async fn correct(
+    gateway: &Tenant,
+    inbound: &InboundRequest,
+    reference: &str,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let wish: StateBody = body::required(inbound)?;
+    if wish.drop.is_empty() && wish.restore.is_empty() {
+        return Err(ApiError::invalid("`drop` or `restore` must name an entry"));
+    }
+    if wish.drop.len() + wish.restore.len() > MOST_NAMES {
+        return Err(ApiError::invalid(format!("at most {MOST_NAMES} entries at a time")));
+    }
+    answer(gateway, reference, wish).await
+}
+
+/// Makes the corrections and shows the state after them. Names that nothing has change nothing.
+async fn answer(
+    gateway: &Tenant,
+    reference: &str,
+    wish: StateBody,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let (store, owner) = (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone());
+    let now_ms = gateway.setup.host.now_ms();
+    let redactor = gateway.config.now().settings.security.redact_secrets.then(Redactor::new);
+    let reference = reference.to_owned();
+    let done = blocking(move || {
+        let store = store.as_ref();
+        let session = Session::find_tip(store, &owner, &reference)?.id;
+        if !wish.restore.is_empty() {
+            let unknown = RecordedState::restore_entries(store, &owner, &session, &wish.restore, now_ms)?;
+            if let Some(name) = unknown.into_iter().next() {
+                return Ok(Err(format!("there is no correction `{name}`; nothing was changed")));
+            }
+        }
+        let mut state = RecordedState::load(store, &owner, &session, redactor.as_ref(), now_ms)?;
+        let unknown = state.drop_entries(store, &owner, &session, &wish.drop, now_ms)?;
+        Ok(match unknown.into_iter().next() {
+            Some(name) => Err(format!("there is no entry `{name}`; it was not dropped")),
+            None => Ok(StateResponse { session, state }),
+        })
+    });
+    let done = done.await.map_err(|error| ApiError::of_store(gateway, &error))?;
+    response::json(&done.map_err(ApiError::not_found)?)
+}

@@ -1,0 +1,320 @@
+//! The page and what it stands on: how it is served, how a browser is let in, and the parts of the API that were made for it.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use throughline_gateway::{AccessPolicy, AccessTokens, NewToken, OperatorTools, SettingChange, TokenLimits};
+use throughline_testkit::{Reply, Script};
+use throughline_transcript::WireFormat;
+
+use crate::stage::{MODEL, Stage};
+
+const PAGE: (&str, &str) = ("x-throughline-page", "1");
+
+fn yes() -> Script {
+    Script::answering(|_| Reply::text("yes"))
+}
+
+struct Answer {
+    status: u16,
+    headers: reqwest::header::HeaderMap,
+    text: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+async fn ask(
+    stage: &Stage,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<Value>,
+) -> Answer {
+    let client =
+        reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+    let mut request = client.request(method, stage.at(path));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    if let Some(body) = body {
+        request = request.header("content-type", "application/json").body(body.to_string());
+    }
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Answer { status, headers, text: response.text().await.unwrap() }
+}
+
+/// Tokens of an operator and of two tenants.
+async fn with_tokens() -> (Stage, [String; 3]) {
+    let mut book = AccessTokens::default();
+    let mut add = |name: &str, owner: &str, byte: u8| {
+        book.add(name, owner, &[byte; 32], 0, TokenLimits::default()).unwrap()
+    };
+    let tokens = [add("desk", "local", 1), add("one", "one", 2), add("two", "two", 3)];
+    assert!(book.make_operator("desk"));
+    let mut stage = Stage::new(Some(64_000), yes()).await;
+    stage.access = AccessPolicy::Tokens(book);
+    stage.start().await;
+    (stage, tokens)
+}
+
+#[tokio::test]
+async fn a_browser_gets_the_page_and_programs_what_they_always_got() {
+    let stage = Stage::new(None, yes()).await;
+    let page = ask(&stage, "GET", "/ui/", &[], None).await;
+    assert_eq!(page.status, 200);
+    assert!(page.text.contains("/ui/app.js"));
+    let policy = page.header("content-security-policy");
+    for part in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    ] {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    // Every state of the page has an address; files that are not there have none.
+    assert_eq!(ask(&stage, "GET", "/ui/conversations/abc?at=5", &[], None).await.text, page.text);
+    assert_eq!(ask(&stage, "GET", "/ui/other.js", &[], None).await.status, 404);
+    assert_eq!(ask(&stage, "POST", "/ui/", &[], None).await.status, 405);
+    assert_eq!(ask(&stage, "GET", "/ui", &[], None).await.header("location"), "/ui/");
+    let known = ("if-none-match", page.header("etag"));
+    assert_eq!(ask(&stage, "GET", "/ui/", &[known], None).await.status, 304);
+    let packed = ask(&stage, "HEAD", "/ui/app.js", &[("accept-encoding", "gzip")], None).await;
+    assert_eq!((packed.status, packed.header("content-encoding")), (200, "gzip"));
+    let browser = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    let sent = ask(&stage, "GET", "/", &[browser], None).await;
+    assert_eq!((sent.status, sent.header("location")), (302, "/ui/"));
+    assert_eq!(ask(&stage, "GET", "/", &[("accept", "*/*")], None).await.text, "throughline\n");
+    assert_eq!(ask(&stage, "HEAD", "/", &[browser], None).await.status, 200);
+    // A name that somebody had resolved to this machine.
+    assert_eq!(ask(&stage, "GET", "/ui/", &[("host", "evil.example")], None).await.status, 403);
+    assert!(stage.upstream.calls().is_empty());
+}
+
+#[tokio::test]
+async fn a_token_is_exchanged_for_a_cookie_that_only_the_page_can_use() {
+    let (stage, [_, one, _]) = with_tokens().await;
+    assert_eq!(ask(&stage, "GET", "/ui/", &[], None).await.status, 200, "the page itself holds nothing");
+    let token = ("x-throughline-token", one.as_str());
+    assert_eq!(ask(&stage, "POST", "/api/login", &[PAGE], None).await.status, 401);
+    let answer = ask(&stage, "POST", "/api/login", &[PAGE, token], None).await;
+    assert_eq!(answer.status, 200);
+    let set = answer.header("set-cookie").to_owned();
+    assert!(
+        set.contains("HttpOnly") && set.contains("SameSite=Strict") && !set.contains(&one[3..20]),
+        "{set}"
+    );
+    let cookie = ("cookie", set.split(';').next().unwrap());
+    let me = ask(&stage, "GET", "/api/me", &[cookie], None).await.json();
+    assert_eq!(
+        (&me["owner"], &me["access"], &me["changes_gateway"]),
+        (&json!("one"), &json!("token"), &json!(false))
+    );
+    // It is good for the API only, and what it lets in comes from the page.
+    assert_eq!(ask(&stage, "GET", "/v1/models", &[cookie], None).await.status, 401);
+    assert_eq!(ask(&stage, "GET", "/metrics", &[cookie], None).await.status, 401);
+    let elsewhere = ("origin", "http://127.0.0.1:1");
+    assert_eq!(ask(&stage, "GET", "/api/me", &[cookie, elsewhere], None).await.status, 403);
+    assert_eq!(
+        ask(&stage, "POST", "/api/logout", &[cookie], None).await.status,
+        403,
+        "the header is missing"
+    );
+    let gone = ask(&stage, "POST", "/api/logout", &[cookie, PAGE], None).await;
+    assert!(gone.header("set-cookie").contains("Max-Age=0"));
+    // A token that is revoked takes its cookies with it.
+    stage.gateway.as_ref().unwrap().set_access(AccessPolicy::Tokens(AccessTokens::default()));
+    assert_eq!(ask(&stage, "GET", "/api/me", &[cookie], None).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_one_time_code_counts_once_and_at_the_log_in_only() {
+    let (stage, [desk, ..]) = with_tokens().await;
+    let code = stage.gateway.as_ref().unwrap().one_time_code(&desk).unwrap();
+    let header = ("x-throughline-token", code.as_str());
+    assert_eq!(ask(&stage, "GET", "/api/me", &[header], None).await.status, 401);
+    assert_eq!(ask(&stage, "POST", "/api/login", &[header, PAGE], None).await.status, 200);
+    assert_eq!(ask(&stage, "POST", "/api/login", &[header, PAGE], None).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_page_of_another_port_changes_nothing_on_an_open_gateway() {
+    let stage = Stage::new(None, yes()).await;
+    let other = ("origin", "http://localhost:3000");
+    for path in ["/api/sessions/last/undo", "/api/sessions/last/compact"] {
+        assert_eq!(ask(&stage, "POST", path, &[other], None).await.status, 403, "{path}");
+    }
+    assert_eq!(ask(&stage, "DELETE", "/api/sessions/last", &[other], None).await.status, 403);
+    assert_eq!(ask(&stage, "DELETE", "/api/sessions/last", &[], None).await.status, 404, "programs may");
+}
+
+/// Sends a conversation of so many turns with a token, if one is needed.
+async fn talk(stage: &Stage, token: Option<&str>, word: &str, turns: usize) {
+    let mut said = Vec::new();
+    for turn in 0..turns {
+        said.push(json!({"role": "user", "content": format!("{word} {turn} {}", "filler ".repeat(300))}));
+        let body = json!({ "model": MODEL, "messages": said }).to_string();
+        let mut request =
+            stage.http.post(stage.at("/v1/chat/completions")).header("content-type", "application/json");
+        if let Some(token) = token {
+            request = request.header("x-throughline-token", token);
+        }
+        assert_eq!(request.body(body).send().await.unwrap().status(), 200);
+        said.push(json!({"role": "assistant", "content": "yes"}));
+    }
+}
+
+#[tokio::test]
+async fn calls_say_what_was_sent_and_a_compaction_what_it_did() {
+    let stage = Stage::new(Some(64_000), yes()).await;
+    talk(&stage, None, "hello", 8).await;
+    let calls = ask(&stage, "GET", "/api/sessions/last/calls", &[], None).await.json();
+    let list = calls["calls"].as_array().unwrap();
+    assert_eq!(list.len(), 8);
+    let sum = |call: &Value| {
+        call["sent"].as_object().unwrap().values().map(|part| part.as_u64().unwrap()).sum::<u64>()
+    };
+    for call in list {
+        let usage = &call["usage"];
+        let prompt: u64 =
+            ["input", "cache_read", "cache_write"].iter().map(|name| usage[name].as_u64().unwrap()).sum();
+        assert_eq!(sum(call), prompt);
+    }
+    assert!(list[7]["sent"]["user"].as_u64() > list[0]["sent"]["user"].as_u64());
+    assert_eq!(calls["limits"]["window_tokens"], 64_000);
+    assert!(calls["limits"]["threshold_tokens"].as_u64().unwrap() < 64_000);
+    let compacted =
+        ask(&stage, "POST", "/api/sessions/last/compact", &[], Some(json!({"keep_exchanges": 1})))
+            .await
+            .json();
+    assert_eq!(compacted["outcome"], "completed", "{compacted}");
+    let after = compacted["session"].as_str().unwrap();
+    let page = ask(&stage, "GET", &format!("/api/sessions/{after}/compaction"), &[], None).await.json();
+    assert_eq!(page["turning"]["kind"], "compression");
+    let (before_items, after_items) = (page["before"].as_array().unwrap(), page["after"].as_array().unwrap());
+    assert!(
+        before_items.len() > after_items.len() && before_items.iter().all(|item| item["message"].is_object())
+    );
+    assert_eq!(after_items.iter().filter(|item| item["kind"] == "summary").count(), 1);
+    assert!(after_items.iter().any(|item| item["kind"] == "verbatim" && item.get("message").is_none()));
+    let id = page["summary"]["id"].as_u64().unwrap();
+    let summary = ask(&stage, "GET", &format!("/api/summaries/{id}"), &[], None).await.json();
+    assert_eq!(summary["summary"]["document"], page["summary"]["document"]);
+    assert_eq!(ask(&stage, "GET", "/api/summaries/999999", &[], None).await.status, 404);
+    let now = ask(&stage, "GET", "/api/now", &[], None).await.json();
+    assert_eq!(now["conversations"][0]["pressure"]["window_tokens"], 64_000);
+    assert!(now["conversations"][0]["view"]["summary"].as_u64().unwrap() > 0);
+    // Pages of the transcript are whole and follow one another.
+    let first = ask(&stage, "GET", "/api/sessions/last/transcript?limit=5&messages_only=true", &[], None)
+        .await
+        .json();
+    assert_eq!((first["messages"].as_array().unwrap().len(), &first["next_seq"]), (5, &json!(5)));
+    let rest =
+        ask(&stage, "GET", "/api/sessions/last/transcript?from_seq=5&limit=100", &[], None).await.json();
+    assert_eq!((rest["messages"].as_array().unwrap().len(), &rest["next_seq"]), (11, &Value::Null));
+    assert_eq!(rest["turnings"][0]["kind"], "compression");
+    let exported = ask(&stage, "GET", "/api/sessions/last/export?form=lines", &[], None).await;
+    assert_eq!(exported.text.lines().count(), 16);
+    assert!(exported.header("content-disposition").contains(".jsonl"));
+    assert_eq!(ask(&stage, "DELETE", "/api/sessions/last", &[], None).await.status, 200);
+    assert_eq!(ask(&stage, "GET", "/api/sessions/last", &[], None).await.status, 404);
+    // The same client goes on: its next request begins anew.
+    talk(&stage, None, "hello", 1).await;
+}
+
+#[tokio::test]
+async fn two_tenants_see_nothing_of_each_other() {
+    let (stage, [_, one, two]) = with_tokens().await;
+    talk(&stage, Some(&one), "alpha", 2).await;
+    let (of_one, of_two) = (("x-throughline-token", one.as_str()), ("x-throughline-token", two.as_str()));
+    let listed = ask(&stage, "GET", "/api/sessions", &[of_one], None).await.json();
+    let id = listed["sessions"][0]["tip"]["id"].as_str().unwrap();
+    for path in ["/api/sessions", "/api/now", "/api/usage", "/api/search?q=alpha"] {
+        let seen = ask(&stage, "GET", path, &[of_two], None).await;
+        assert_eq!(seen.status, 200, "{path}");
+        assert!(!seen.text.contains(id) && !seen.text.contains("alpha"), "{path}: {}", seen.text);
+    }
+    for path in ["", "/transcript", "/calls", "/compaction", "/export", "/view"] {
+        assert_eq!(
+            ask(&stage, "GET", &format!("/api/sessions/{id}{path}"), &[of_two], None).await.status,
+            404,
+            "{path}"
+        );
+    }
+    assert_eq!(ask(&stage, "DELETE", &format!("/api/sessions/{id}"), &[of_two], None).await.status, 404);
+    for path in ["/api/health", "/api/settings", "/api/tokens"] {
+        assert_eq!(ask(&stage, "GET", path, &[of_two], None).await.status, 403, "{path}");
+    }
+    assert_eq!(ask(&stage, "GET", &format!("/api/sessions/{id}"), &[of_one], None).await.status, 200);
+}
+
+/// Tools that keep what they are asked.
+#[derive(Default)]
+struct KeptWishes(Mutex<Vec<String>>);
+
+impl OperatorTools for KeptWishes {
+    fn record_health(&self) -> Result<Value, String> {
+        Ok(json!({ "well": true }))
+    }
+    fn settings(&self) -> Result<Value, String> {
+        Ok(json!({ "file": "config.yaml", "settings": [], "warnings": [] }))
+    }
+    fn change_setting(&self, change: &SettingChange) -> Result<Value, String> {
+        self.0.lock().unwrap().push(format!("{} {:?} {}", change.key, change.value, change.preview));
+        Ok(json!({ "changed": true }))
+    }
+    fn tokens(&self) -> Result<AccessTokens, String> {
+        Ok(AccessTokens::default())
+    }
+    fn create_token(&self, token: &NewToken) -> Result<String, String> {
+        match token.name.as_str() {
+            "taken" => Err("there is a token `taken` already".to_owned()),
+            _ => Ok(format!("tl_{}", token.owner)),
+        }
+    }
+    fn revoke_token(&self, name: &str) -> Result<bool, String> {
+        Ok(name == "desk")
+    }
+}
+
+#[tokio::test]
+async fn only_an_operator_changes_the_gateway_and_nobody_does_on_an_open_one() {
+    let (stage, [desk, one, _]) = with_tokens().await;
+    let tools = Arc::new(KeptWishes::default());
+    stage.gateway.as_ref().unwrap().set_operator_tools(Arc::clone(&tools) as Arc<dyn OperatorTools>);
+    let (of_desk, of_one) = (("x-throughline-token", desk.as_str()), ("x-throughline-token", one.as_str()));
+    let change = json!({ "key": "compression.threshold", "value": "0.5", "preview": true });
+    for (method, path, body) in [
+        ("POST", "/api/settings", Some(change.clone())),
+        ("POST", "/api/tokens", Some(json!({ "name": "x" }))),
+        ("DELETE", "/api/tokens/desk", None),
+        ("GET", "/api/settings", None),
+        ("GET", "/api/health", None),
+    ] {
+        assert_eq!(ask(&stage, method, path, &[of_one], body.clone()).await.status, 403, "{method} {path}");
+        let done = ask(&stage, method, path, &[of_desk], body).await;
+        assert_eq!(done.status, 200, "{method} {path}: {}", done.text);
+    }
+    assert_eq!(*tools.0.lock().unwrap(), ["compression.threshold Some(\"0.5\") true"]);
+    let taken = ask(&stage, "POST", "/api/tokens", &[of_desk], Some(json!({ "name": "taken" }))).await;
+    assert_eq!((taken.status, taken.text.contains("already")), (400, true));
+    assert_eq!(ask(&stage, "DELETE", "/api/tokens/nobody", &[of_desk], None).await.status, 404);
+    let open = Stage::new(None, yes()).await;
+    open.gateway.as_ref().unwrap().set_operator_tools(tools);
+    assert_eq!(ask(&open, "GET", "/api/settings", &[], None).await.status, 200);
+    assert_eq!(ask(&open, "POST", "/api/settings", &[], Some(change)).await.status, 403);
+    assert_eq!(ask(&open, "POST", "/api/tokens", &[], Some(json!({ "name": "x" }))).await.status, 403);
+    assert_eq!(ask(&open, "GET", "/api/tokens", &[], None).await.status, 403);
+    assert_eq!(open.ask(WireFormat::Chat, "{}").await.status(), 400);
+}

@@ -1,0 +1,100 @@
+//! What vectors add to a search for passages: the nearest ones, and how they are put together with those found by words.
+//!
+//! Words come first. A passage gets `1 / (K + rank)` for its place among those found by words, and as much times a weight for its
+//! place among the nearest (reciprocal rank fusion). In conversations of short turns a vector says little about a turn, and
+//! the weight is nothing: passages found by meaning alone then come after all that were found by words, so that no place of those
+//! is lost.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use crate::search::meaning::{MeaningReport, Nearest};
+use crate::search::passages::PassageCandidate;
+
+use super::super::error::TxResult;
+use super::super::vectors;
+use super::QuestionMeaning;
+use super::scope::SearchScope;
+
+/// The smaller, the more the first places count. With the usual 60 a passage in the middle of both lists would come before the
+/// best of one.
+const RANK_OFFSET: f64 = 10.0;
+/// Words of a message on average up to which vectors have no weight: shorter than half a passage, a message is compared together
+/// with the one before it.
+const SHORT_TURN_WORDS: f64 = 40.0;
+/// From here on they have all of it: most messages fill a passage.
+const LONG_TURN_WORDS: f64 = 80.0;
+
+/// What a search goes on with.
+#[derive(Default)]
+pub(super) struct SearchMeaning {
+    pub(super) nearest: Nearest,
+    pub(super) report: Option<MeaningReport>,
+}
+
+impl SearchMeaning {
+    /// The nearest passages of what is searched.
+    pub(super) fn find(
+        conn: &Connection,
+        scope: &SearchScope<'_>,
+        meaning: &QuestionMeaning,
+    ) -> TxResult<Self> {
+        let mut report = MeaningReport { model: meaning.model.clone(), ..MeaningReport::default() };
+        let nearest = match &meaning.vector {
+            Ok(vector) => {
+                let chains = match scope.chains() {
+                    Some(chains) => chains,
+                    None => vectors::chains_of(conn, scope.owner().as_str())?,
+                };
+                vectors::nearest(conn, &meaning.model, vector, &chains)?
+            }
+            Err(problem) => {
+                report.problem = Some(problem.clone());
+                Nearest::default()
+            }
+        };
+        report.waiting = vectors::waiting(conn, &meaning.model)?;
+        (report.compared, report.newest_only) = (nearest.compared, nearest.newest_only);
+        Ok(Self { nearest, report: Some(report) })
+    }
+}
+
+/// How much vectors count where messages have so many words on average.
+pub(super) fn weight(mean_words: f64) -> f64 {
+    ((mean_words - SHORT_TURN_WORDS) / (LONG_TURN_WORDS - SHORT_TURN_WORDS)).clamp(0.0, 1.0)
+}
+
+/// Gives candidates the scores of both lists together. `near` has the places of the nearest passages, by the keys of
+/// candidates; scores are those by words, and zero for candidates that were found by meaning alone.
+pub(super) fn fuse<P>(candidates: &mut [PassageCandidate<P>], near: &HashMap<usize, usize>, weight: f64) {
+    let mut by_words: Vec<(f64, bool, usize)> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, candidate)| candidate.score > 0.0)
+        .map(|(at, candidate)| (candidate.score, candidate.holds_all, at))
+        .collect();
+    by_words.sort_by(|a, b| b.1.cmp(&a.1).then(b.0.total_cmp(&a.0)).then(a.2.cmp(&b.2)));
+    let of_rank = |rank: usize| 1.0 / (RANK_OFFSET + 1.0 + rank as f64);
+    let found = by_words.len();
+    let mut scores = vec![0.0; candidates.len()];
+    for (rank, (_, _, at)) in by_words.into_iter().enumerate() {
+        if let Some(score) = scores.get_mut(at) {
+            *score = of_rank(rank);
+        }
+    }
+    for (at, rank) in near {
+        let Some(score) = scores.get_mut(*at) else { continue };
+        match (*score > 0.0, weight > 0.0) {
+            (_, true) => *score += weight * of_rank(*rank),
+            (true, false) => {}
+            // After everything that was found by words.
+            (false, false) => *score = of_rank(found + *rank),
+        }
+    }
+    candidates.iter_mut().zip(scores).for_each(|(candidate, score)| candidate.score = score);
+}
+
+#[cfg(test)]
+#[path = "meaning_tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+//! What each call of a conversation sent, by kind: the figures behind a picture of the context over time.
+//!
+//! A call names a session and a place in it, and so exactly one view: what the session began with, and its own messages up
+//! to that place. The sizes of messages are estimates from when they were recorded; the provider's count of the prompt is
+//! the total, and what it has beyond the messages is what stood before them.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use throughline_tokens::Usage;
+use throughline_transcript::Role;
+
+use crate::call::{PreambleId, StoredCall, UsageKind};
+use crate::error::Result;
+use crate::ids::{Millis, Owner, SessionId};
+use crate::message::MessageHead;
+use crate::sessions::session::Session;
+use crate::store::Store;
+use crate::views::item::ViewMessage;
+
+/// Tokens of one prompt by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SentTokens {
+    /// The system prompt and parameters.
+    pub system: u64,
+    /// Definitions of tools.
+    pub tools: u64,
+    /// Summaries of what was compacted.
+    pub summary: u64,
+    /// Messages of the user.
+    pub user: u64,
+    /// Messages of the model.
+    pub assistant: u64,
+    /// Results of tools.
+    pub tool: u64,
+}
+
+impl SentTokens {
+    fn messages(&self) -> u64 {
+        self.summary + self.user + self.assistant + self.tool
+    }
+
+    fn add(&mut self, role: Role, tokens: u64) {
+        match role {
+            Role::Assistant => self.assistant += tokens,
+            Role::Tool => self.tool += tokens,
+            Role::System | Role::Developer => self.system += tokens,
+            _ => self.user += tokens,
+        }
+    }
+
+    /// The same with further messages.
+    #[must_use]
+    pub fn with_messages(mut self, heads: &[MessageHead]) -> Self {
+        heads.iter().for_each(|head| self.add(head.speaker, head.tokens));
+        self
+    }
+
+    /// What a view sends, without what stands before it.
+    #[must_use]
+    pub fn of_view(view: &[ViewMessage]) -> Self {
+        let mut sent = Self::default();
+        for shown in view {
+            match (shown, shown.message()) {
+                (ViewMessage::Summary { tokens, .. }, _) => sent.summary += tokens,
+                (_, Some(message)) => sent.add(message.speaker(), shown.tokens()),
+                (_, None) => sent.summary += shown.tokens(),
+            }
+        }
+        sent
+    }
+
+    /// The same with what stood before the messages, so that all of it comes to `total`. Messages that were estimated at
+    /// more than that are scaled down.
+    fn within(self, total: u64, preamble: PreambleBytes) -> Self {
+        let messages = self.messages() + self.system;
+        let scale = |tokens: u64| match messages > total {
+            true => share(tokens, total, messages),
+            false => tokens,
+        };
+        let fixed = total.saturating_sub(messages);
+        let tools = share(fixed, preamble.tools, preamble.system + preamble.tools);
+        Self {
+            system: scale(self.system) + (fixed - tools),
+            tools,
+            summary: scale(self.summary),
+            user: scale(self.user),
+            assistant: scale(self.assistant),
+            tool: scale(self.tool),
+        }
+    }
+}
+
+/// `amount * part / whole`, without overflow; zero where there is no whole.
+fn share(amount: u64, part: u64, whole: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(part);
+    let shared = product.checked_div(u128::from(whole)).unwrap_or_default();
+    u64::try_from(shared).unwrap_or(u64::MAX)
+}
+
+/// A call of a conversation, with what it sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallContext {
+    /// Its place in the order of calls.
+    pub id: u64,
+    /// The session whose view was sent.
+    pub session: SessionId,
+    /// When it began.
+    pub at_ms: Millis,
+    /// The model that answered.
+    pub model: String,
+    /// Who was asked.
+    pub provider: String,
+    /// What for.
+    pub task: String,
+    /// Tokens by bucket.
+    pub usage: Usage,
+    /// How they are known.
+    pub usage_kind: UsageKind,
+    /// Cost in millionths of a dollar, where it is known.
+    pub cost_micro_usd: Option<u64>,
+    /// What the same tokens would have cost without a cache.
+    pub uncached_micro_usd: Option<u64>,
+    /// How long it took.
+    pub latency_ms: Option<u64>,
+    /// How long until the first token.
+    pub first_token_ms: Option<u64>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// Why the cache was not read, where that is known.
+    pub cache_miss: Option<String>,
+    /// The place in the session up to which its view was sent.
+    pub sent_to_seq: Option<u64>,
+    /// What was sent, by kind; absent where nobody knows how much it was.
+    pub sent: Option<SentTokens>,
+}
+
+/// Bytes of the two parts of a preamble: what stands before the messages is divided between them in proportion.
+#[derive(Clone, Copy, Default)]
+struct PreambleBytes {
+    system: u64,
+    tools: u64,
+}
+
+/// What the views of one session are made of.
+struct Window {
+    /// What it began with.
+    base: SentTokens,
+    /// Its own messages, in order.
+    own: Vec<MessageHead>,
+}
+
+impl CallContext {
+    /// The calls of the chain of a session, in order, with what each sent.
+    pub fn of_chain(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Self>> {
+        let mut windows: HashMap<SessionId, WindowSums> = HashMap::new();
+        let mut preambles: HashMap<PreambleId, PreambleBytes> = HashMap::new();
+        let mut calls = Vec::new();
+        for call in store.calls(owner, &session.id)? {
+            if !windows.contains_key(&call.session) {
+                windows
+                    .insert(call.session.clone(), WindowSums::of(&Window::of(store, owner, &call.session)?));
+            }
+            let preamble = match &call.call.preamble {
+                None => PreambleBytes::default(),
+                Some(id) => match preambles.get(id) {
+                    Some(known) => *known,
+                    None => {
+                        let bytes = preamble_bytes(store, id)?;
+                        preambles.insert(id.clone(), bytes);
+                        bytes
+                    }
+                },
+            };
+            let sums = windows.get(&call.session);
+            calls.push(Self::of(call, sums, preamble));
+        }
+        Ok(calls)
+    }
+
+    fn of(call: StoredCall, window: Option<&WindowSums>, preamble: PreambleBytes) -> Self {
+        let StoredCall { id, session, call } = call;
+        let total = call.usage.prompt();
+        let sent = match (call.sent_to_seq, window) {
+            (Some(to_seq), Some(window)) if total > 0 => Some(window.up_to(to_seq).within(total, preamble)),
+            _ => None,
+        };
+        Self {
+            id,
+            session,
+            at_ms: call.at_ms,
+            model: call.model,
+            provider: call.provider,
+            task: call.task,
+            usage: call.usage,
+            usage_kind: call.usage_kind,
+            cost_micro_usd: call.cost_micro_usd,
+            uncached_micro_usd: call.uncached_micro_usd,
+            latency_ms: call.latency_ms,
+            first_token_ms: call.first_token_ms,
+            error: call.error,
+            cache_miss: call.cache_miss,
+            sent_to_seq: call.sent_to_seq,
+            sent,
+        }
+    }
+}
+
+impl Window {
+    fn of(store: &dyn Store, owner: &Owner, id: &SessionId) -> Result<Self> {
+        let session = store.session(owner, id)?;
+        let base = store.view(owner, id, Some(session.first_seq))?;
+        Ok(Self { base: SentTokens::of_view(&base), own: store.message_heads(owner, id)? })
+    }
+}
+
+/// What the views of a session send after each of its messages, added up once.
+struct WindowSums {
+    base: SentTokens,
+    after: Vec<(u64, SentTokens)>,
+}
+
+impl WindowSums {
+    fn of(window: &Window) -> Self {
+        let mut sum = window.base;
+        let after = window.own.iter().map(|head| {
+            sum.add(head.speaker, head.tokens);
+            (head.seq, sum)
+        });
+        Self { base: window.base, after: after.collect() }
+    }
+
+    /// What is sent up to, but not including, a place.
+    fn up_to(&self, to_seq: u64) -> SentTokens {
+        let count = self.after.partition_point(|(seq, _)| *seq < to_seq);
+        count.checked_sub(1).and_then(|last| self.after.get(last)).map_or(self.base, |(_, sum)| *sum)
+    }
+}
+
+fn preamble_bytes(store: &dyn Store, id: &PreambleId) -> Result<PreambleBytes> {
+    let preamble = store.preamble(id)?.unwrap_or_default();
+    let length = |part: &Option<String>| part.as_ref().map_or(0, |part| part.len() as u64);
+    Ok(PreambleBytes { system: length(&preamble.system), tools: length(&preamble.tools) })
+}
+
+#[cfg(test)]
+#[path = "context_map_tests.rs"]
+mod tests;

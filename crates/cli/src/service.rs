@@ -298,10 +298,9 @@ fn logs(app: &App, lines: u32, follow: bool) -> Result<(), CliError> {
     let plan = ServicePlan::of(app)?;
     let lines = lines.to_string();
     let (name, mut arguments) = match plan.manager {
-        ServiceManager::Systemd => (
-            "journalctl",
-            vec!["--user".to_owned(), "-u".to_owned(), UNIT.to_owned(), "-n".to_owned(), lines],
-        ),
+        ServiceManager::Systemd => {
+            ("journalctl", ["--no-pager", "--user", "-u", UNIT, "-n", &lines].map(str::to_owned).to_vec())
+        }
         ServiceManager::Launchd => {
             ("tail", vec!["-n".to_owned(), lines, log_path(app).display().to_string()])
         }

@@ -9,7 +9,7 @@ use throughline_redact::Redactor;
 use crate::act::{ToolFamily, is_member_name};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::document::SummaryDocument;
-use crate::ledger::SeenBy;
+use crate::facts::{AnchorInfo, SeenBy};
 use crate::number_runs::is_in_number_run;
 use crate::preface::Maker;
 use crate::sections::Section;
@@ -120,7 +120,7 @@ pub(crate) fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     }
     let shown = request.shown_text;
     let tail_start = request.plan.tail.start;
-    let mut names: Vec<(&str, &crate::ledger::AnchorInfo)> = Vec::new();
+    let mut names: Vec<(&str, &AnchorInfo)> = Vec::new();
     for (text, info) in request.ledger.anchors() {
         let last = info.last as usize;
         // What the tail shows needs no help.

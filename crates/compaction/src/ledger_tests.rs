@@ -4,6 +4,8 @@ use throughline_testkit::{ConversationOptions, big_transcript, conversation_from
 use throughline_transcript::{WireFormat, decode_message_text, unescape};
 
 use super::*;
+use crate::anchors::AnchorKind;
+use crate::facts::SeenBy;
 
 fn ledger(json: &[&str]) -> Ledger {
     let messages: Vec<Message> =
@@ -146,9 +148,12 @@ fn messages_with_secrets_are_known_from_both_threads() {
     let last = u32::try_from(messages.len() - 1).unwrap();
     let ledger = Ledger::of(&messages, &Groups::of(&messages), Some(&redactor));
     for at in [4, last] {
-        assert!(!ledger.mask_part(at, messages[at as usize].text().as_ref()).contains("tr0ub4dor"), "{at}");
+        assert!(
+            !ledger.facts().mask_part(at, messages[at as usize].text().as_ref()).contains("tr0ub4dor"),
+            "{at}"
+        );
     }
     let text = clean.text();
-    assert_eq!(ledger.mask_part(6, &text), text);
+    assert_eq!(ledger.facts().mask_part(6, &text), text);
     assert_eq!(messages[6].json(), clean.json());
 }

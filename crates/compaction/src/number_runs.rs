@@ -2,7 +2,8 @@
 //! nothing that its first and last do not, so its members are no facts.
 
 use crate::anchors::AnchorKind;
-use crate::ledger::{AnchorInfo, Ledger, SeenBy};
+use crate::facts::{AnchorInfo, SeenBy};
+use crate::ledger::Ledger;
 
 /// So many consecutive numbers are a count. Three can be a coincidence (ports, years, status codes).
 const SHORTEST_RUN: usize = 4;

@@ -156,6 +156,11 @@ pub fn is_acknowledgement(message: &Message) -> bool {
     is_bridge(message) || message.role() == Role::Assistant && message.text().trim() == ACKNOWLEDGEMENT
 }
 
+/// Whether a text is notes of ours, by how it begins.
+pub(crate) fn begins_notes(text: &str) -> bool {
+    text.trim_start().starts_with(SummaryFrame::TAG)
+}
+
 #[cfg(test)]
 #[path = "preface_tests.rs"]
 mod tests;

@@ -15,6 +15,7 @@
 
 mod code;
 mod diff;
+mod draft;
 mod html;
 mod json;
 mod lines;
@@ -23,8 +24,8 @@ mod table;
 
 use std::fmt;
 
-/// Begins every mark of something left out. A text that holds one was shortened before, or by somebody else.
-pub(crate) const MARK: &str = "[left out: ";
+use draft::{Draft, MARK};
+
 /// What is kept may have at most this share of the text, in percent: for less saved, the model is better served by all of
 /// it, since reading the rest again costs a call.
 const MOST_KEPT_PERCENT: usize = 75;
@@ -82,13 +83,6 @@ pub struct Shrunk {
     pub note: String,
     /// What it was taken for.
     pub kind: ContentKind,
-}
-
-/// A shortened text before it was compared with the whole.
-struct Draft {
-    text: String,
-    /// What was left out, in words.
-    left_out: String,
 }
 
 /// Shortens a text; `None` where that would not save enough, or it was shortened before. `focus` are words of the question

@@ -21,7 +21,7 @@ pub(crate) use entries::correct_notes;
 pub use entries::{Correction, StateEntry, StateKind};
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
 pub(crate) use model::{Edit, Entity, Fate, Request, State, Via};
-pub(crate) use notes::{ON_THE_WAY, begins_notes, is_same};
+pub(crate) use notes::{ON_THE_WAY, is_same};
 pub(crate) use prose::{announces, begins_word, is_narration, is_question, plain_sentences, units, weigh};
 pub(crate) use results::{check_of, share_check};
 pub(crate) use runs::{Run, RunOutcome};

@@ -39,7 +39,6 @@ mod setup;
 mod stored_state;
 mod summary_host;
 
-pub use automatic_recall::AutomaticRecall;
 pub use call_input::{CacheMarking, CallInput, CallOutcome, RecordTiming};
 pub use client_bytes::ClientBytes;
 pub use compaction_result::{CompactionResult, ManualCompaction};
@@ -48,4 +47,6 @@ pub use error::SessionError;
 pub use managed::ManagedSession;
 pub(crate) use record::learnt_calibration;
 pub use record::learnt_window;
-pub use setup::{CallPolicy, Freshness, History, IncomingMessage, LockPolicy, RecordPolicy, SessionSetup};
+pub use setup::{
+    AutomaticRecall, CallPolicy, Freshness, History, IncomingMessage, LockPolicy, RecordPolicy, SessionSetup,
+};

@@ -210,7 +210,7 @@ fn service_is_installed_by_systemd_and_removed() {
     for call in [
         "systemctl --user enable throughline.service",
         "systemctl --user restart throughline.service",
-        "journalctl --user -u throughline.service -n 7",
+        "journalctl --no-pager --user -u throughline.service -n 7",
         "systemctl --user disable --now throughline.service",
     ] {
         assert!(calls.lines().any(|line| line == call), "{call}\n{calls}");

@@ -15,7 +15,7 @@ const WIDTHS: [u16; 8] = [10, 20, 40, 46, 60, 80, 100, 200];
 const USUAL_WIDTH: u16 = 80;
 
 /// How each command is called, in this order. Those that write come last, and what they change is a copy.
-const EXAMPLES: [(&str, &[&str]); 48] = [
+const EXAMPLES: [(&str, &[&str]); 59] = [
     ("", &["--version"]),
     ("run", &["run", "no-such-program"]),
     ("chat", &["chat", "-q", "And now?"]),
@@ -31,19 +31,30 @@ const EXAMPLES: [(&str, &[&str]); 48] = [
     ("sessions tree", &["sessions", "tree", "last"]),
     ("sessions export", &["sessions", "export", "last", "--out", "exported.json"]),
     ("search", &["search", "parser"]),
+    ("vectors", &["vectors"]),
     ("lcm", &["lcm"]),
     ("lcm tree", &["lcm", "tree", "last"]),
     ("lcm show", &["lcm", "show", "n1"]),
     ("usage", &["usage"]),
     ("usage", &["usage", "last"]),
+    ("savings", &["savings"]),
+    ("savings", &["savings", "last"]),
     ("insights", &["insights", "--days", "365"]),
     ("insights", &["insights", "--days", "3650"]),
     ("doctor", &["doctor"]),
     ("models", &["models", "claude-sonnet-4-5", "--offline"]),
     ("models", &["models", "--list"]),
     ("serve", &["serve", "--show", "claude-code"]),
+    ("open", &["open", "nowhere"]),
+    ("report", &["report", "last", "--out", "report.html"]),
     ("state", &["state", "last"]),
     ("status", &["status"]),
+    ("setup", &["setup", "claude-code", "--dry-run"]),
+    ("service", &["service"]),
+    ("service install", &["service", "install", "--dry-run"]),
+    ("service status", &["service", "status"]),
+    ("service logs", &["service", "logs"]),
+    ("service uninstall", &["service", "uninstall"]),
     ("token", &["token"]),
     ("token new", &["token", "new", "laptop"]),
     ("token list", &["token", "list"]),
@@ -75,8 +86,18 @@ const CHANGES: [(&str, &[&str]); 4] = [
 ];
 
 /// What these print is a document as it stands, not a page that is laid out.
-const AS_IT_STANDS: [&str; 7] =
-    ["", "completions", "config defaults", "config show", "config get", "plugins schema", "chat"];
+const AS_IT_STANDS: [&str; 10] = [
+    "",
+    "completions",
+    "config defaults",
+    "config show",
+    "config get",
+    "plugins schema",
+    "chat",
+    "setup",
+    "service install",
+    "service logs",
+];
 
 fn examples() -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
     EXAMPLES.iter().chain(&CHANGES)

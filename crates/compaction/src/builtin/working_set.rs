@@ -15,7 +15,8 @@ use throughline_transcript::{Part, RawJson};
 use crate::act::{Act, ToolFamily, is_member_name, one_line};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::document::SummaryDocument;
-use crate::ledger::{AnchorInfo, Ledger, SeenBy, margin_len};
+use crate::facts::{AnchorInfo, SeenBy, margin_len};
+use crate::ledger::Ledger;
 use crate::number_runs::is_in_number_run;
 use crate::sections::Section;
 use crate::summarise::SummaryRequest;
@@ -462,7 +463,7 @@ fn taken_out<'a>(request: &SummaryRequest<'a>) -> FxHashSet<&'a str> {
             let old = text(&["old_string", "old_str", "old_text", "search"]).unwrap_or_default();
             scan_anchors(&old, |anchor, _| {
                 gone.extend(
-                    ledger.known_anchor(anchor).filter(|(_, info)| is_rare(info)).map(|(own, _)| own),
+                    ledger.facts().known_anchor(anchor).filter(|(_, info)| is_rare(info)).map(|(own, _)| own),
                 );
             });
             new.clear();

@@ -3,7 +3,7 @@
 //! A file that is about to be edited must stay exact, so only files too large to be edited from one reading are shortened;
 //! the agent then reads the ranges it needs.
 
-use super::Draft;
+use super::draft::Draft;
 use super::lines::{LineChoice, counted, tells_of_error};
 
 /// Smaller files stay as they are: agents edit them from one reading.

@@ -1,8 +1,8 @@
 //! Unified diffs: every header and every change; of the unchanged lines only those next to a change. Files that programs
 //! write (lock files, minified sources) keep their names and counts.
 
+use super::draft::{Draft, MARK};
 use super::lines::{LineChoice, counted, tells_of_error};
-use super::{Draft, MARK};
 
 /// Unchanged lines kept on either side of a change.
 const CONTEXT_LINES: usize = 1;

@@ -1,6 +1,6 @@
 //! Web pages: their words and links, without scripts, styles and markup.
 
-use super::Draft;
+use super::draft::Draft;
 use super::lines::{shrink_log, split};
 
 /// What is looked at to tell a page.

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::value::RawValue;
 use throughline_transcript::{RawJson, compact_json_string};
 
+use super::draft::{Draft, MARK};
 use super::lines::{counted, tells_of_error};
-use super::{Draft, MARK};
 
 /// Lists of up to so many elements stay whole.
 const SHORT_LIST: usize = 8;

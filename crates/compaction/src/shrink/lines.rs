@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Draft, MARK};
+use super::draft::{Draft, MARK};
 
 /// First and last lines of a log that are kept: a command says at the start what it does and at the end how it went.
 const FIRST_LINES: usize = 10;

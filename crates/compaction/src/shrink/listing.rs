@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::draft::{Draft, MARK};
 use super::lines::{counted, shortened, tells_of_error};
-use super::{Draft, MARK};
 
 /// Fewer lines are not worth grouping.
 const LEAST_LINES: usize = 20;

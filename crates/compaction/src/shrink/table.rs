@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::Draft;
+use super::draft::Draft;
 use super::lines::{LineChoice, counted, tells_of_error};
 
 const SEPARATORS: [char; 4] = [',', '\t', ';', '|'];

@@ -3,7 +3,7 @@
 use throughline_transcript::RawJson;
 
 use crate::act::{Act, ToolFamily, one_line, slice_start};
-use crate::ledger::Ledger;
+use crate::facts::Facts;
 
 use super::lists::{TodoSource, TodoStatus, all_steps, item_update, new_item, steps, whole_list};
 use super::model::{Edit, State};
@@ -19,12 +19,12 @@ const NEW_LINE_CHARS: usize = 140;
 
 impl State {
     /// What only the arguments of a call tell: lists, plans and new text.
-    pub(super) fn read_arguments(&mut self, index: u32, tool: &str, arguments: &str, ledger: &Ledger) {
+    pub(super) fn read_arguments(&mut self, index: u32, tool: &str, arguments: &str, facts: &Facts) {
         match ToolFamily::of(tool) {
             ToolFamily::Plan => self.read_list_call(index, tool, arguments),
-            ToolFamily::Edit | ToolFamily::Write => self.read_edit(index, tool, arguments, ledger),
+            ToolFamily::Edit | ToolFamily::Write => self.read_edit(index, tool, arguments, facts),
             ToolFamily::Run if arguments.contains("*** Begin Patch") => {
-                self.read_edit(index, tool, arguments, ledger)
+                self.read_edit(index, tool, arguments, facts)
             }
             _ => {}
         }
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    fn read_edit(&mut self, index: u32, tool: &str, arguments: &str, ledger: &Ledger) {
+    fn read_edit(&mut self, index: u32, tool: &str, arguments: &str, facts: &Facts) {
         let act = Act::read(tool, arguments, index);
         let root = RawJson(arguments);
         let text = |keys: &[&str]| keys.iter().find_map(|key| root.get(key).and_then(RawJson::as_text));
@@ -106,7 +106,7 @@ impl State {
                 }
             }
             let masked =
-                |lines: Vec<String>| lines.into_iter().map(|line| ledger.mask(&line).into_owned()).collect();
+                |lines: Vec<String>| lines.into_iter().map(|line| facts.mask(&line).into_owned()).collect();
             let (new_lines, removed) =
                 (masked(new_lines(&old, &new)), masked(removed_definitions(&old, &new)));
             self.edits.push(Edit {

@@ -6,7 +6,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::builtin::decisions_of;
 use crate::document::SummaryDocument;
 use crate::sections::Section;
 
@@ -160,8 +159,13 @@ pub(crate) fn correct_notes(document: &mut SummaryDocument, corrections: &[Corre
 }
 
 impl State {
-    /// Everything that is known, by kind and in order. `number` gives the number of a message from its place.
-    pub(crate) fn entries(&self, number: &dyn Fn(u32) -> u64) -> Vec<StateEntry> {
+    /// Everything that is known, by kind and in order. `decisions` are those that notes would list, with their messages;
+    /// `number` gives the number of a message from its place.
+    pub(crate) fn entries(
+        &self,
+        decisions: &[(u32, String)],
+        number: &dyn Fn(u32) -> u64,
+    ) -> Vec<StateEntry> {
         let mut list = EntryList { entries: Vec::new(), number };
         for request in &self.requests {
             let by = request.decided_by;
@@ -192,8 +196,8 @@ impl State {
             };
             list.push(StateKind::Todo, Some(status), &item.text, item.message, item.changed_by);
         }
-        for (message, text) in decisions_of(self) {
-            list.push(StateKind::Decision, None, &text, message, None);
+        for (message, text) in decisions {
+            list.push(StateKind::Decision, None, text, *message, None);
         }
         for rule in &self.constraints {
             list.push(StateKind::Constraint, None, &rule.text, rule.message, None);

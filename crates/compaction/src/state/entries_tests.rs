@@ -22,7 +22,7 @@ fn talk() -> Ledger {
 
 #[test]
 fn entries_are_named_by_kind_and_message() {
-    let entries = talk().state().entries(&|place| u64::from(place) + 10);
+    let entries = talk().state_entries(&|place| u64::from(place) + 10);
     let names: Vec<(&str, Option<&str>, &[u64])> =
         entries.iter().map(|e| (e.id.as_str(), e.status, e.messages.as_slice())).collect();
     assert!(names.contains(&("request-10", Some("answered"), &[10, 11])), "{names:?}");
@@ -39,11 +39,9 @@ fn entries_are_named_by_kind_and_message() {
 #[test]
 fn every_entry_can_be_taken_out_of_the_state() {
     let ledger = talk();
-    let all = ledger.state().entries(&u64::from);
+    let all = ledger.state_entries(&u64::from);
     for entry in &all {
-        let mut state = ledger.state().clone();
-        state.correct(&[Correction::from(entry)]);
-        let left = state.entries(&u64::from);
+        let left = ledger.corrected(&[Correction::from(entry)]).state_entries(&u64::from);
         let found = left.iter().find(|other| other.kind == entry.kind && other.text == entry.text);
         match entry.kind {
             StateKind::Request => assert_eq!(found.unwrap().status, Some("withdrawn")),

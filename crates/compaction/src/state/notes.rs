@@ -3,7 +3,7 @@
 use throughline_transcript::{Message, Part};
 
 use crate::document::SummaryDocument;
-use crate::preface::{SummaryFrame, find_summary};
+use crate::preface::find_summary;
 use crate::sections::Section;
 
 use super::lists::{TodoItem, TodoSource, TodoStatus, marks};
@@ -30,11 +30,6 @@ pub(super) fn notes_in(index: u32, message: &Message) -> Option<SummaryDocument>
         return None;
     }
     find_summary(message).map(|found| SummaryDocument::parse(&found.body))
-}
-
-/// Whether a text is notes of ours, by how it begins.
-pub(crate) fn begins_notes(text: &str) -> bool {
-    text.trim_start().starts_with(SummaryFrame::TAG)
 }
 
 impl State {

@@ -4,13 +4,13 @@ use throughline_transcript::{Message, Part, Role, strip_injected};
 
 use crate::act::{Act, ToolFamily, one_line, slice_start};
 use crate::anchors::scan_anchors;
-use crate::ledger::Ledger;
-use crate::preface::is_acknowledgement;
+use crate::facts::Facts;
+use crate::preface::{begins_notes, is_acknowledgement};
 
 use super::entities::names_in;
 use super::lists::{TodoSource, TodoStatus, steps};
 use super::model::{Constraint, Fate, Look, Problem, Request, State, Statement, Via};
-use super::notes::{begins_notes, notes_in};
+use super::notes::notes_in;
 use super::prose::{Sentence, asks_politely, is_question, is_rule, is_rule_of_document, sentences, weigh};
 use super::results::{PROBLEMS_OF_A_RUN, check_of};
 use super::speech::{client_command, is_command_output, is_interruption, is_stopped};
@@ -27,39 +27,39 @@ const MIN_RULE_CHARS: usize = 8;
 
 impl State {
     /// Reads the next message. The ledger has read it already.
-    pub(crate) fn append(&mut self, message: &Message, ledger: &Ledger) {
+    pub(crate) fn append(&mut self, message: &Message, facts: &Facts) {
         let index = self.reader.messages;
         self.reader.messages += 1;
         if let Some(notes) = notes_in(index, message) {
             return self.read_notes(index, &notes);
         }
         match message.role() {
-            Role::System | Role::Developer => self.read_instructions(index, message, ledger),
-            Role::Assistant => self.read_agent(index, message, ledger),
+            Role::System | Role::Developer => self.read_instructions(index, message, facts),
+            Role::Assistant => self.read_agent(index, message, facts),
             Role::User | Role::Tool | Role::Other => {
                 if message.has_results() {
-                    self.read_results(index, message, ledger);
+                    self.read_results(index, message, facts);
                 }
                 if message.role() == Role::User {
-                    self.read_person(index, message, ledger);
+                    self.read_person(index, message, facts);
                 }
             }
         }
     }
 
-    fn read_instructions(&mut self, index: u32, message: &Message, ledger: &Ledger) {
+    fn read_instructions(&mut self, index: u32, message: &Message, facts: &Facts) {
         if !self.reader.talked {
             return;
         }
         let text = message.text();
         let own = strip_injected(&text);
         if !own.is_empty() {
-            let text = ledger.mask(&one_line(own, MAX_RULE_CHARS)).into_owned();
+            let text = facts.mask(&one_line(own, MAX_RULE_CHARS)).into_owned();
             self.constraints.push(Constraint { message: index, text, strength: 3 });
         }
     }
 
-    fn read_person(&mut self, index: u32, message: &Message, ledger: &Ledger) {
+    fn read_person(&mut self, index: u32, message: &Message, facts: &Facts) {
         let first = message.parts().iter().find_map(|part| match part {
             Part::Text(string) => Some(message.str(*string)),
             _ => None,
@@ -76,7 +76,7 @@ impl State {
         }
         if let Some(words) = message.human_words().filter(|words| !words.trim().is_empty()) {
             self.reader.command = None;
-            let words = ledger.mask(words.trim()).into_owned();
+            let words = facts.mask(words.trim()).into_owned();
             self.speak(index, words, Via::Message);
         } else if let Some(command) = client_command(message) {
             self.reader.command = Some((index, command));
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    fn read_agent(&mut self, index: u32, message: &Message, ledger: &Ledger) {
+    fn read_agent(&mut self, index: u32, message: &Message, facts: &Facts) {
         if is_acknowledgement(message) {
             return;
         }
@@ -225,8 +225,8 @@ impl State {
         let text = message.text();
         let in_parts = message.parts().iter().filter(|part| matches!(part, Part::Text(_))).count() > 1;
         // Texts of several parts have not been read as one.
-        let text = if in_parts { ledger.mask(text.trim()) } else { ledger.mask_part(index, text.trim()) }
-            .into_owned();
+        let text =
+            if in_parts { facts.mask(text.trim()) } else { facts.mask_part(index, text.trim()) }.into_owned();
         let has_calls = message.has_calls();
         if text.is_empty() && !has_calls {
             return;
@@ -253,13 +253,13 @@ impl State {
         if !text.is_empty() {
             self.read_statement(index, text, has_calls);
         }
-        for act in ledger.acts_between(index as usize, index as usize + 1) {
+        for act in facts.acts_between(index as usize, index as usize + 1) {
             self.read_call(index, act);
         }
         for part in message.parts() {
             if let Part::ToolCall { name, arguments, .. } = part {
                 let name = message.str(*name);
-                self.read_arguments(index, &name, &message.arguments_text(*arguments), ledger);
+                self.read_arguments(index, &name, &message.arguments_text(*arguments), facts);
             }
         }
     }

@@ -3,7 +3,7 @@
 use throughline_transcript::{Message, Part};
 
 use crate::act::{Act, ToolFamily, one_line, readable, slice_start};
-use crate::ledger::Ledger;
+use crate::facts::Facts;
 
 use super::changes::{LOOK_BYTES, defining_lines, is_same_file};
 use super::lists::{TodoSource, TodoStatus, number_in};
@@ -35,17 +35,17 @@ const CHECKS: &[&str] = &[
 ];
 
 impl State {
-    pub(super) fn read_results(&mut self, index: u32, message: &Message, ledger: &Ledger) {
+    pub(super) fn read_results(&mut self, index: u32, message: &Message, facts: &Facts) {
         for (position, part) in message.parts().iter().enumerate() {
             let Part::ToolResult { content, is_error, .. } = part else { continue };
             let text = message.result_text(content);
-            let act = ledger.answered_by(index as usize, position);
+            let act = facts.answered_by(index as usize, position);
             let refused = refusal(&text);
             if let Some(act) = act {
-                self.read_answer(index, act, &text, refused.is_some(), *is_error, ledger);
+                self.read_answer(index, act, &text, refused.is_some(), *is_error, facts);
             }
             if let Some(Refusal::Words(words)) = refused {
-                let words = ledger.mask(&words).into_owned();
+                let words = facts.mask(&words).into_owned();
                 self.speak(index, words, Via::Refusal);
             }
         }
@@ -58,14 +58,14 @@ impl State {
         text: &str,
         refused: bool,
         is_error: Option<bool>,
-        ledger: &Ledger,
+        facts: &Facts,
     ) {
         let failed = act.came_to_nothing() || refused;
         match act.family {
             ToolFamily::Run => {
                 let Some(outcome) = &act.outcome else { return };
                 self.reader.states_exit |= outcome.exit.is_some_and(|code| code != 0) || is_error.is_some();
-                let shown = readable(ledger.mask_part(index, text));
+                let shown = readable(facts.mask_part(index, text));
                 let mut run = run(act, outcome, &shown, self.reader.states_exit);
                 if refused {
                     run.outcome = RunOutcome::Refused;
@@ -92,14 +92,14 @@ impl State {
             ToolFamily::Ask if !refused => {
                 for (question, choice) in answers(&act.target, text) {
                     let (question, choice) =
-                        (ledger.mask(&question).into_owned(), ledger.mask(&choice).into_owned());
+                        (facts.mask(&question).into_owned(), facts.mask(&choice).into_owned());
                     self.choices.push(Choice { asked_in: act.message, message: index, question, choice });
                 }
             }
             ToolFamily::Delegate if !failed => {
                 let report = telling_part(text, MAX_REPORT_CHARS);
                 if !report.is_empty() {
-                    let report = ledger.mask(&report).into_owned();
+                    let report = facts.mask(&report).into_owned();
                     self.delegated.push(Delegated { message: index, task: act.target.clone(), report });
                 }
             }

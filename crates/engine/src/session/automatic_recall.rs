@@ -30,13 +30,6 @@ const MAX_MESSAGE_BYTES: usize = 4_000;
 /// Nobody waits longer than this for help that was not asked for.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// What may be sent along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AutomaticRecall {
-    /// Tokens of all passages together.
-    pub tokens: u64,
-}
-
 impl ManagedSession {
     /// Adds passages to the last of some new messages, where a person wrote it and something fits.
     pub(super) async fn add_recalled(&mut self, messages: &mut [IncomingMessage]) {

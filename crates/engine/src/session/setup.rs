@@ -5,7 +5,6 @@ use std::sync::Arc;
 use throughline_store::{IdLength, Owner, Store, StoredRendition};
 use throughline_transcript::Message;
 
-use super::automatic_recall::AutomaticRecall;
 use crate::context_engine::ContextEngine;
 use crate::decide::trigger::Automatic;
 use crate::event::EventSink;
@@ -49,6 +48,13 @@ pub struct CallPolicy {
     pub ids: IdLength,
     /// What is sent along of the compacted part with what a person says (`recall.automatic`).
     pub recall: Option<AutomaticRecall>,
+}
+
+/// What may be sent along of the compacted part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AutomaticRecall {
+    /// Tokens of all passages together.
+    pub tokens: u64,
 }
 
 /// What happens when the record cannot be written.

@@ -16,7 +16,7 @@ use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
 use crate::tenant::Tenant;
 
-/// Entries that one request may name.
+/// Entries that one list of a request may name.
 const MOST_NAMES: usize = 1_000;
 
 #[derive(Serialize)]
@@ -49,8 +49,10 @@ pub(super) async fn correct(
     if wish.drop.is_empty() && wish.restore.is_empty() {
         return Err(ApiError::invalid("`drop` or `restore` must name an entry"));
     }
-    if wish.drop.len() + wish.restore.len() > MOST_NAMES {
-        return Err(ApiError::invalid(format!("at most {MOST_NAMES} entries at a time")));
+    if wish.drop.len().max(wish.restore.len()) > MOST_NAMES {
+        return Err(ApiError::invalid(format!(
+            "`drop` and `restore` name at most {MOST_NAMES} entries each"
+        )));
     }
     answer(gateway, reference, wish).await
 }

@@ -170,7 +170,10 @@ async fn talk(stage: &Stage, token: Option<&str>, word: &str, turns: usize) {
         if let Some(token) = token {
             request = request.header("x-throughline-token", token);
         }
-        assert_eq!(request.body(body).send().await.unwrap().status(), 200);
+        let reply = request.body(body).send().await.unwrap();
+        assert_eq!(reply.status(), 200);
+        // The end of an answer waits for its commit; a client that leaves before it does not.
+        reply.bytes().await.unwrap();
         said.push(json!({"role": "assistant", "content": "yes"}));
     }
 }

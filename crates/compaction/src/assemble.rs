@@ -1,4 +1,4 @@
-//! Assembly: head, summary, the last human message where it was folded over, tail.
+//! Assembly: head, summary, the last human message where it lies in the compacted part, tail.
 
 use std::collections::HashMap;
 

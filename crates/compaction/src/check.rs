@@ -51,7 +51,7 @@ pub struct Fact {
 /// What came of the check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FactReport {
-    /// Important facts of the folded messages.
+    /// Important facts of the compacted messages.
     pub important: usize,
     /// Of those, how many the summary already told.
     pub kept: usize,
@@ -163,8 +163,8 @@ fn fact_kind(kind: AnchorKind) -> FactKind {
     }
 }
 
-/// White space folded to single spaces, so that wrapping and indenting do not hide a quote.
-fn folded(text: &str) -> String {
+/// Runs of white space as single spaces, so that wrapping and indenting do not hide a quote.
+fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -204,14 +204,14 @@ pub fn check(
     }
     report.important = facts.len();
     let markdown = document.to_markdown();
-    let text = folded(&markdown);
+    let text = single_spaced(&markdown);
     let mut told: FxHashSet<&str> = FxHashSet::default();
     scan_anchors(&markdown, |anchor, _| {
         told.insert(anchor);
     });
     let mut missing = Vec::new();
     for fact in facts {
-        if told.contains(fact.text.as_str()) || text.contains(folded(&fact.text).as_str()) {
+        if told.contains(fact.text.as_str()) || text.contains(single_spaced(&fact.text).as_str()) {
             report.kept += 1
         } else {
             missing.push(fact)

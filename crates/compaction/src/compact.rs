@@ -253,7 +253,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
             cut_at: options.cut_at,
         };
         let as_pruned = plan(&input);
-        // A head is affordable because its results are pruned, and that happens only where something is folded.
+        // A head is affordable because its results are pruned, and that happens only where something is compacted.
         let found = match as_pruned {
             Err(NoPlan::NothingInTheMiddle) => {
                 let protected = conversation.sizes.len().min(budgets.protect_first_n);

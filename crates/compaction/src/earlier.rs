@@ -56,7 +56,7 @@ pub(crate) fn find_earlier(
 }
 
 /// Whether the list is what the last compaction left. Below the threshold there is then nothing to be done, even when
-/// forced: each further fold would only eat into what was kept on purpose.
+/// forced: each further compaction would only eat into what was kept on purpose.
 pub(crate) fn nothing_said_since(
     messages: &[Message],
     earlier: &Earlier,

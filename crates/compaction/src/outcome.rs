@@ -26,7 +26,7 @@ pub enum NoOpReason {
     Empty,
     /// Everything is protected as head or tail.
     NothingInTheMiddle,
-    /// Nothing was said since the last summary that could be folded.
+    /// Nothing was said since the last summary that could be compacted.
     NothingNew,
     /// The result would not have been smaller.
     WouldNotShrink,

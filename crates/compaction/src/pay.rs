@@ -110,7 +110,7 @@ pub struct Payback {
 }
 
 impl Payback {
-    /// The size of the request from which on it pays, if all that is added can be folded.
+    /// The size of the request from which on it pays, if all that is added can be compacted.
     #[must_use]
     pub fn pays_from_tokens(&self) -> u64 {
         self.after_tokens.saturating_add(self.required_tokens)

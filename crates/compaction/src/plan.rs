@@ -366,7 +366,7 @@ impl Search<'_> {
         Err(self.nothing())
     }
 
-    /// Why there is nothing to fold.
+    /// Why there is nothing to compact.
     fn nothing(&self) -> NoPlan {
         let first_time = self.input.earlier.summaries.is_empty();
         if first_time { NoPlan::NothingInTheMiddle } else { NoPlan::NothingNew }

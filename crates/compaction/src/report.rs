@@ -50,7 +50,7 @@ pub struct PlanReport {
     pub middle: Stretch,
     /// Messages kept at the end.
     pub tail: Stretch,
-    /// The last human message, where it was folded over and stands after the summary.
+    /// The last human message, where it lies in the compacted part and stands after the summary.
     pub pinned: Option<Stretch>,
     /// The window the limits were computed for.
     pub window_tokens: u64,
@@ -138,7 +138,7 @@ pub(crate) fn stretch(range: std::ops::Range<usize>, sizes: &[u64]) -> Stretch {
 }
 
 impl PlanReport {
-    /// What stays when there is nothing to fold: everything, as the tail.
+    /// What stays when there is nothing to compact: everything, as the tail.
     pub(crate) fn unchanged(messages: usize, sizes: &[u64]) -> Self {
         Self { tail: stretch(0..messages, sizes), ..Self::default() }
     }

@@ -28,7 +28,7 @@ pub struct Manner {
 /// How far back a summary reaches, which decides what in it still matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// Everything that was folded: there is one summary.
+    /// Everything that was compacted: there is one summary.
     #[default]
     Everything,
     /// One stretch of messages among others.

@@ -1,4 +1,4 @@
-//! The built-in engine: folds the middle of a conversation into one summary, by a model where there is one and by rules
+//! The built-in engine: compacts the middle of a conversation into one summary, by a model where there is one and by rules
 //! otherwise.
 //!
 //! It keeps its facts live: the ledger grows message by message and is read when a compaction comes, never gathered anew
@@ -38,7 +38,7 @@ use live_facts::LiveFacts;
 /// What to do when the summariser fails (`compression.abort_on_summary_failure`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSummaryFailure {
-    /// Fold by rules, unless the failure will pass and there is room to wait.
+    /// Compact by rules, unless the failure will pass and there is room to wait.
     UseRules,
     /// Leave the conversation as it is, always.
     Abort,
@@ -117,7 +117,7 @@ const EXTEND_FROM_TAIL_PERCENT: u64 = 115;
 /// Notes that the client pays for are begun from this share of the size at which the compaction is due: a tenth of it is a
 /// few calls, which take longer than a model takes for its notes, and few conversations end in between.
 const PAID_FROM_PERCENT: u64 = 90;
-/// What is folded ahead of time leaves at least this share of a tail.
+/// What is compacted ahead of time leaves at least this share of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
 impl Compressor {

@@ -1,6 +1,6 @@
 //! The trait every context engine implements, whichever process it runs in.
 //!
-//! An engine decides when a conversation is folded and what the model is shown instead. One instance serves one
+//! An engine decides when a conversation is compacted and what the model is shown instead. One instance serves one
 //! conversation. Every argument and every result has a form in JSON, so an engine may live in another process; whatever
 //! may wait is a future, and whatever may fail says how. The host keeps what no engine should have to: the record, locks,
 //! guards against thrash, the budget of attempts.
@@ -92,7 +92,7 @@ pub trait ContextEngine: Send + Sync {
         self.should_compress(pending.total_tokens)
     }
 
-    /// Whether a compaction would find anything to fold.
+    /// Whether a compaction would find anything to compact.
     fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
         answered(!conversation.messages.is_empty())
     }

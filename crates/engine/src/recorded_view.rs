@@ -160,7 +160,7 @@ impl LoadedView {
 
     /// Everything the summary stands for: what it compacts, and what the summaries stood for that it takes up.
     fn sources(&self, plan: &Plan) -> Vec<MessageRun> {
-        let folded = plan
+        let summarised = plan
             .middle
             .clone()
             .filter(|index| !plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index)))
@@ -171,7 +171,7 @@ impl LoadedView {
                 end_seq: message.seq + 1,
             });
         let carried = self.taken_up(plan).flat_map(|summary| summary.sources.iter().cloned());
-        joined(carried.chain(folded).collect())
+        joined(carried.chain(summarised).collect())
     }
 }
 

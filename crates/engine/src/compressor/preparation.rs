@@ -3,7 +3,7 @@
 //! A conversation only grows at its end, so what a prepared summary covers is still there, unchanged, when it is needed.
 //! Head, tail and all words around the summary are those of the moment it is used; only the document is older. Where the
 //! tail of that moment starts no later than what the document covers, nobody is asked again. Where it starts later, the tail
-//! reaches back to the document as long as it stays within its bounds; otherwise the messages between are folded into
+//! reaches back to the document as long as it stays within its bounds; otherwise the messages between are compacted into
 //! the document, and only they.
 
 use throughline_compaction::{

@@ -155,7 +155,7 @@ pub(crate) enum SystemNote {
     /// Nothing was compacted.
     None,
     /// Something was.
-    Folded,
+    Compacted,
 }
 
 /// What is known of the envelope in use: worked out once, and again only when it changes.

@@ -19,7 +19,7 @@ fn marks(wire_format: WireFormat) -> CachePolicy {
 }
 
 fn noted(envelope: &Envelope, cache: CachePolicy) -> (String, usize) {
-    let (system, notes) = envelope.noted_system(SystemNote::Folded, cache);
+    let (system, notes) = envelope.noted_system(SystemNote::Compacted, cache);
     (system.unwrap().into_owned(), notes)
 }
 
@@ -63,7 +63,7 @@ fn without_a_summary_nothing_is_noted() {
     }
     let bare =
         Envelope::of_request(Request::decode(WireFormat::Chat, br#"{"model":"m","messages":[]}"#).unwrap());
-    assert_eq!(bare.noted_system(SystemNote::Folded, CachePolicy::Unmarked), (None, 0));
+    assert_eq!(bare.noted_system(SystemNote::Compacted, CachePolicy::Unmarked), (None, 0));
 }
 
 #[test]

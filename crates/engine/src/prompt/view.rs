@@ -132,7 +132,7 @@ impl LiveView {
 
     /// Whether the system prompt has to tell of a summary.
     pub(crate) fn note(&self) -> SystemNote {
-        if self.summaries.is_empty() { SystemNote::None } else { SystemNote::Folded }
+        if self.summaries.is_empty() { SystemNote::None } else { SystemNote::Compacted }
     }
 
     /// A summary that stands in the view.

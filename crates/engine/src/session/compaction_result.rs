@@ -57,9 +57,9 @@ pub struct CompactionDone {
 pub struct ManualCompaction {
     /// What most of the summary shall be about.
     pub focus: Option<String>,
-    /// Newest exchanges, counted by what a person said, that stay as they are while all before them is folded.
+    /// Newest exchanges, counted by what a person said, that stay as they are while all before them is compacted.
     pub keep_exchanges: Option<usize>,
-    /// What a memory has to say about the folded part.
+    /// What a memory has to say about the compacted part.
     pub memory_context: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The two forms in which a model can be asked for a summary, and which of them is the cheaper one.
 //!
 //! Riding: the conversation as it was sent last, with one instruction behind it. The model has it in its cache and reads
-//! it for a tenth of the price, but reads all of it. Apart: the folded part quoted as data, without tool definitions and
+//! it for a tenth of the price, but reads all of it. Apart: the compacted part quoted as data, without tool definitions and
 //! with long results cut, at the full price. Only the conversation's own model can be asked in the first form. Pure:
 //! figures in, a choice with its sum out.
 
@@ -38,7 +38,7 @@ pub(super) enum InlineObstacle {
     OtherModel,
     /// It has not been sent in its present form yet.
     NotSent,
-    /// What is to be folded reaches beyond what was sent.
+    /// What is to be compacted reaches beyond what was sent.
     SentTooLittle,
     /// With the instruction and the answer it does not fit the window.
     NoRoom,

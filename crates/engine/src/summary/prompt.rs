@@ -163,7 +163,7 @@ fn manner_words(manner: Manner) -> impl Iterator<Item = &'static str> {
     reach.into_iter().chain(detail).map(str::trim_end)
 }
 
-/// Whether a conversation holds notes of an earlier folding.
+/// Whether a conversation holds notes of an earlier compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HasNotes {
     /// It does.

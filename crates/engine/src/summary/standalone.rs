@@ -1,4 +1,4 @@
-//! Asking any model apart from the conversation: what is folded quoted as data, in parts where its window is too small.
+//! Asking any model apart from the conversation: what is compacted is quoted as data, in parts where its window is too small.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -119,9 +119,10 @@ impl StandaloneCall<'_> {
     }
 
     fn around(&self, request: &SummaryRequest<'_>) -> PromptParts {
-        // What the person said last and what is not folded shows what matters.
+        // What the person said last and what is not compacted shows what matters.
         let last = request.messages.iter().enumerate().rfind(|(_, message)| message.is_human());
-        let next = last.filter(|(index, _)| !request.plan.summarised().any(|folded| folded == *index));
+        let next =
+            last.filter(|(index, _)| !request.plan.summarised().any(|summarised| summarised == *index));
         let next = next.and_then(|(_, message)| message.human_words()).filter(|words| !words.is_empty());
         let next_chars = NEXT_CHARS.min(self.window_tokens / NEXT_CHAR_TOKENS) as usize;
         PromptParts {
@@ -487,8 +488,8 @@ pub(crate) fn is_shorter(
     let count = |document: &SummaryDocument| (request.count_tokens)(&document.to_markdown());
     let frame = if request.span == *whole { 0 } else { count(&SummaryDocument::default()) };
     let tokens = count(document).saturating_sub(frame);
-    let folded = request.summarised().filter_map(|message| request.sizes.get(message));
-    let source_tokens = folded.sum::<u64>().saturating_add(request.earlier.map_or(0, count));
+    let sizes = request.summarised().filter_map(|message| request.sizes.get(message));
+    let source_tokens = sizes.sum::<u64>().saturating_add(request.earlier.map_or(0, count));
     if tokens < source_tokens {
         return Ok(());
     }
@@ -497,12 +498,12 @@ pub(crate) fn is_shorter(
 
 /// Rules of the person's in earlier notes stay, word for word, whatever became of them on the way through a model.
 pub(crate) fn carry_rules(document: &mut SummaryDocument, earlier: &SummaryDocument) {
-    let folded = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = folded(&document.to_markdown());
+    let single_spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = single_spaced(&document.to_markdown());
     let lost: Vec<String> = earlier
         .entries(Section::Constraints)
         .iter()
-        .filter(|entry| !told.contains(&folded(&entry.text)))
+        .filter(|entry| !told.contains(&single_spaced(&entry.text)))
         .map(|entry| entry.text.clone())
         .collect();
     let rules = document.entries_mut(Section::Constraints);

@@ -121,7 +121,7 @@ impl Tenant {
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
         let said: Vec<MessageIdentity> = known.iter().filter_map(|known| known.identity).collect();
-        let folded = session.messages().get(..session.first_verbatim_item()).unwrap_or_default();
+        let compacted = session.messages().get(..session.first_verbatim_item()).unwrap_or_default();
         let stands_for = |message: &&Message| {
             !message.role().is_instructions()
                 && identity_of(message).is_some_and(|identity| !said.contains(&identity))
@@ -129,7 +129,7 @@ impl Tenant {
         let sealed = Sealed {
             conversation: session.conversation().clone(),
             messages: history_keys.known.len(),
-            summary: folded.iter().filter(stands_for).map(|message| message.json().to_owned()).collect(),
+            summary: compacted.iter().filter(stands_for).map(|message| message.json().to_owned()).collect(),
         };
         let encrypted =
             self.setup.seal_key.seal(&self.setup.owner, &sealed).ok_or_else(GatewayError::internal)?;

@@ -153,8 +153,8 @@ impl Tenant {
 /// What a conversation is recognised by, given its messages.
 pub(crate) fn history_keys(session: &ManagedSession, known: Vec<MessageKey>) -> HistoryKeys {
     let own = session.messages().len().saturating_sub(session.first_verbatim_item());
-    let folded = if session.is_compacted() { known.len().saturating_sub(own) } else { 0 };
-    HistoryKeys { tip: session.id().clone(), known, folded }
+    let compacted_messages = if session.is_compacted() { known.len().saturating_sub(own) } else { 0 };
+    HistoryKeys { tip: session.id().clone(), known, compacted_messages }
 }
 
 /// Whether a request brings tools. Some clients send an empty list with side calls.

@@ -55,23 +55,23 @@ impl PrefixMatch {
     }
 }
 
-/// Compares a request with a conversation of which the first `folded` messages are compacted.
+/// Compares a request with a conversation of which the first `compacted_messages` messages are compacted.
 pub(crate) fn compare(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
-    folded: usize,
+    compacted_messages: usize,
 ) -> PrefixMatch {
-    walk(conversation, request, folded, |_, _| {})
+    walk(conversation, request, compacted_messages, |_, _| {})
 }
 
 /// The conversation with the bytes that the request has for it now, by which it is known at once the next time.
 pub(crate) fn refreshed(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
-    folded: usize,
+    compacted_messages: usize,
 ) -> Vec<MessageKey> {
     let mut all = conversation.to_vec();
-    walk(conversation, request, folded, |known, sent| {
+    walk(conversation, request, compacted_messages, |known, sent| {
         if let Some(ours) = all.get_mut(known) {
             ours.bytes = sent.bytes;
         }
@@ -83,7 +83,7 @@ pub(crate) fn refreshed(
 fn walk(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
-    folded: usize,
+    compacted_messages: usize,
     mut pair: impl FnMut(usize, &ClientMessage<'_>),
 ) -> PrefixMatch {
     let (mut known, mut repeated) = (0, 0);
@@ -95,7 +95,7 @@ fn walk(
                 repeated += 1;
             }
             (Some(ours), _) if ours.may_lack() => known += 1,
-            (Some(ours), Some(sent)) if known < folded && is_small_edit(ours, sent) => {
+            (Some(ours), Some(sent)) if known < compacted_messages && is_small_edit(ours, sent) => {
                 pair(known, sent);
                 known += 1;
                 repeated += 1;

@@ -117,13 +117,13 @@ impl Tenant {
                 continue;
             }
             let history_keys = slot.history_keys();
-            let (after, folded) = history_keys.after(compacted);
-            let found = compare(after, client_messages, folded);
+            let (after, compacted_messages) = history_keys.after(compacted);
+            let found = compare(after, client_messages, compacted_messages);
             if !found.goes_on(after) {
                 continue;
             }
             let mut known = history_keys.before(compacted).to_vec();
-            known.extend(refreshed(after, client_messages, folded));
+            known.extend(refreshed(after, client_messages, compacted_messages));
             known.extend(client_messages.iter().skip(found.repeated).map(ClientMessage::known));
             return Ok(LockedSlot { slot, session, known, repeated: found.repeated });
         }

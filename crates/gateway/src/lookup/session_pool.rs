@@ -58,13 +58,13 @@ pub(crate) struct HistoryKeys {
     /// Its messages as the client has them.
     pub(crate) known: Vec<MessageKey>,
     /// How many of the first are compacted.
-    pub(crate) folded: usize,
+    pub(crate) compacted_messages: usize,
 }
 
 impl HistoryKeys {
     /// What follows the first messages, and how many of those are compacted.
     pub(crate) fn after(&self, compacted: usize) -> (&[MessageKey], usize) {
-        (self.known.get(compacted..).unwrap_or_default(), self.folded.saturating_sub(compacted))
+        (self.known.get(compacted..).unwrap_or_default(), self.compacted_messages.saturating_sub(compacted))
     }
 
     /// What comes before.
@@ -180,8 +180,8 @@ impl SessionSlot {
     /// to wait for the other.
     pub(crate) fn compare(&self, request: &[ClientMessage<'_>], compacted: usize) -> (PrefixMatch, bool) {
         let history_keys = lock(&self.history_keys);
-        let (known, folded) = history_keys.after(compacted);
-        let found = compare(known, request, folded);
+        let (known, compacted_messages) = history_keys.after(compacted);
+        let found = compare(known, request, compacted_messages);
         let goes_on =
             found.goes_on(known) && !self.answers_another(&history_keys, found.repeated == request.len());
         (found, goes_on)

@@ -14,14 +14,14 @@ pub(crate) type CoveredRange = Range<usize>;
 /// Cuts what is to be compacted, given as ranges without gaps in order, into chunks. A stretch that is taken is a chunk as it
 /// is.
 pub(crate) fn chunks(
-    folded: &[Range<usize>],
+    ranges: &[Range<usize>],
     taken: &[CoveredRange],
     groups: &Groups,
     sizes: &[u64],
     chunk_tokens: u64,
 ) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
-    for stretch in folded {
+    for stretch in ranges {
         let mut at = stretch.start;
         while at < stretch.end {
             if let Some(known) = taken.iter().find(|known| known.start == at && known.end <= stretch.end) {

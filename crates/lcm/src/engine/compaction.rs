@@ -108,9 +108,9 @@ impl NodeCompaction<'_> {
         writer: &NodeWriter<'_>,
     ) -> Result<(usize, NodeReport), CompactionStop> {
         let known = self.known(plan).await?;
-        let folded = self.folded(plan, &known.places);
+        let ranges = self.middle_ranges(plan, &known.places);
         let shown = shown_text(&self.conversation.messages, plan, &self.head_renditions(plan));
-        let cut = self.chunks(&folded, &known, None);
+        let cut = self.chunks(&ranges, &known, None);
         let chunks = self.weighed(cut, &shown, plan, writer).await;
         let mut shares = self.expected_shares(&known, &chunks, plan);
         let mut told = NodeReport::default();
@@ -134,16 +134,16 @@ impl NodeCompaction<'_> {
         let known = self.known(&plan).await?;
         if known.places.len() < plan.middle.end {
             return Err(StoreError::Database {
-                what: "folding messages",
+                what: "compacting messages",
                 source: "they are not recorded yet".into(),
             }
             .into());
         }
-        let folded = self.folded(&plan, &known.places);
-        let cut = self.chunks(&folded, &known, writer.focus);
+        let ranges = self.middle_ranges(&plan, &known.places);
+        let cut = self.chunks(&ranges, &known, writer.focus);
         let mut told = NodeReport::default();
         let mut new: Vec<(usize, NodeText)> = Vec::new();
-        for found in &folded.found {
+        for found in &ranges.found {
             new.push((found.start, self.found_leaf(found, &known).await?));
         }
         let renditions = self.head_renditions(&plan);
@@ -286,10 +286,10 @@ impl NodeCompaction<'_> {
     }
 
     /// What of the middle is to be summarised: everything somebody said but what stays in view.
-    fn folded(&self, plan: &Plan, places: &MessageLocations) -> MiddleRanges {
+    fn middle_ranges(&self, plan: &Plan, places: &MessageLocations) -> MiddleRanges {
         let pinned = |at: usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(&at));
         let Earlier { summaries, .. } = &plan.earlier;
-        let mut folded = MiddleRanges { stretches: Vec::new(), found: Vec::new() };
+        let mut ranges = MiddleRanges { stretches: Vec::new(), found: Vec::new() };
         let mut at = plan.middle.start;
         while at < plan.middle.end {
             let message = self.conversation.messages.get(at);
@@ -303,23 +303,23 @@ impl NodeCompaction<'_> {
                     && at + 1 < plan.middle.end
                     && next.is_some_and(is_acknowledgement);
                 let end = at + 1 + usize::from(answered);
-                folded.found.push(at..end);
+                ranges.found.push(at..end);
                 at = end;
                 continue;
             }
-            match folded.stretches.last_mut() {
+            match ranges.stretches.last_mut() {
                 Some(last) if last.end == at => last.end = at + 1,
-                _ => folded.stretches.push(at..at + 1),
+                _ => ranges.stretches.push(at..at + 1),
             }
             at += 1;
         }
-        folded
+        ranges
     }
 
     /// The chunks of what is compacted, each with the leaf that stands for it already.
     fn chunks(
         &self,
-        folded: &MiddleRanges,
+        ranges: &MiddleRanges,
         known: &NodeIndex,
         focus: Option<&str>,
     ) -> Vec<(Range<usize>, Option<NodeHead>)> {
@@ -332,7 +332,7 @@ impl NodeCompaction<'_> {
             .collect();
         let taken: Vec<Range<usize>> = leaves.iter().map(|(range, _)| range.clone()).collect();
         let sizes = &self.conversation.sizes;
-        let cut = chunks(&folded.stretches, &taken, self.groups, sizes, self.limits.chunk_tokens.max(1));
+        let cut = chunks(&ranges.stretches, &taken, self.groups, sizes, self.limits.chunk_tokens.max(1));
         let leaf_of = |chunk: &Range<usize>| {
             leaves.iter().find(|(range, _)| range == chunk).map(|(_, node)| (*node).clone())
         };

@@ -130,9 +130,9 @@ impl NodeCompaction<'_> {
 
     /// Room for new leaves beside nodes that are shown.
     pub(crate) fn shares(&self, known: &NodeIndex, chunks: &[LeafChunk<'_>]) -> BudgetShares {
-        let folded: u64 = chunks.iter().map(|chunk| self.tokens_of(chunk.range.clone())).sum();
+        let chunk_tokens: u64 = chunks.iter().map(|chunk| self.tokens_of(chunk.range.clone())).sum();
         let room_tokens = self.room().for_new(&standing(&known.shown));
-        let mut shares = BudgetShares::new(room_tokens.min(self.budgets.summary_tokens(folded, 0)));
+        let mut shares = BudgetShares::new(room_tokens.min(self.budgets.summary_tokens(chunk_tokens, 0)));
         for chunk in chunks {
             match &chunk.state {
                 ChunkState::Written(leaf) => shares.give(leaf.node.tokens),

@@ -33,7 +33,7 @@ pub(crate) const LEAST_NODE_TOKENS: u64 = 120;
 /// What a leaf has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeafNeed {
-    /// Room for what matters most of all that is folded.
+    /// Room for what matters most of all that is compacted.
     pub(crate) needs_tokens: u64,
     /// Room for all that is worth telling; no less.
     pub(crate) wants_tokens: u64,

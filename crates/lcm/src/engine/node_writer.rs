@@ -317,11 +317,11 @@ impl NodeWriter<'_> {
 
 /// Rules of the person's in what is taken up stay word for word, whatever a model made of them.
 fn carry_rules(document: &mut SummaryDocument, parts: &[SummaryDocument]) {
-    let folded = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = folded(&document.to_markdown());
+    let single_spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = single_spaced(&document.to_markdown());
     for part in parts {
         for entry in part.entries(Section::Constraints) {
-            if !told.contains(&folded(&entry.text)) {
+            if !told.contains(&single_spaced(&entry.text)) {
                 document.add(Section::Constraints, entry.text.clone());
             }
         }

@@ -137,7 +137,7 @@ impl RecallToolset {
         vec![
             schema(
                 GREP,
-                "Finds words or a pattern in every message of this conversation, folded away or not, and says where each \
+                "Finds words or a pattern in every message of this conversation, compacted or not, and says where each \
                  hit lies: the message and the notes that stand for it.",
                 json!({
                     "type": "object",
@@ -182,7 +182,7 @@ impl RecallToolset {
             ),
             schema(
                 QUESTION,
-                "Answers a question about folded parts of this conversation from the original messages, which it names.",
+                "Answers a question about compacted parts of this conversation from the original messages, which it names.",
                 json!({
                     "type": "object",
                     "properties": {

@@ -124,9 +124,9 @@ async fn undone(make: MakeEngine<'_>) -> CheckResult {
     if verdict != CheckVerdict::Passed {
         return Ok(verdict);
     }
-    let folded = stage.session.messages().len();
-    stage.session.undo().await.map_err(|error| format!("the fold cannot be undone: {error}"))?;
-    if stage.session.messages().len() <= folded {
+    let compacted = stage.session.messages().len();
+    stage.session.undo().await.map_err(|error| format!("the compaction cannot be undone: {error}"))?;
+    if stage.session.messages().len() <= compacted {
         return Err("nothing came back".to_owned());
     }
     stage.talk().await?;

@@ -1,7 +1,7 @@
 //! Whether nodes hang together as they must: pure, so that the doctor and properties ask the same questions.
 //!
 //! - Nothing leads back to itself: a node is younger than all it took up, and stands on a higher level.
-//! - Every message of a node is in exactly one of its children, and every message a view folded in exactly one of its
+//! - Every message of a node is in exactly one of its children, and every message a view compacted in exactly one of its
 //!   top nodes.
 //! - No node stands above the top level, so that three expansions lead from a view to any message.
 

@@ -12,7 +12,7 @@ use super::chart::{LAYERS, context_chart};
 use crate::ui::figures::{cost_words, dollars};
 use crate::ui::text::thousands;
 
-/// Longer output of tools is folded away.
+/// Longer output of tools is collapsed.
 const LONG_OUTPUT_CHARS: usize = 600;
 
 const STYLE: &str = include_str!("report.css");
@@ -236,11 +236,11 @@ fn one_part(
         }
         Part::Reasoning { text, .. } => {
             let words = text.map_or(Cow::Borrowed("It cannot be read."), |text| message.str(text));
-            folded(out, "reasoning", &report.text(&words));
+            collapsed(out, "reasoning", &report.text(&words));
         }
         Part::ToolCall { id, name, arguments, .. } => {
             let name = message.str(*name).into_owned();
-            folded(
+            collapsed(
                 out,
                 &format!("call of {}", report.text(&name)),
                 &report.text(&message.arguments_text(*arguments)),
@@ -253,7 +253,7 @@ fn one_part(
             let text = message.result_text(content);
             let words = format!("result of {}{failed}", report.text(tool));
             match text.chars().nth(LONG_OUTPUT_CHARS) {
-                Some(_) => folded(out, &words, &report.text(&text)),
+                Some(_) => collapsed(out, &words, &report.text(&text)),
                 None => {
                     let _ = writeln!(out, "<p class=\"label\">{words}</p><pre>{}</pre>", report.text(&text));
                 }
@@ -269,7 +269,7 @@ fn one_part(
     }
 }
 
-fn folded(out: &mut String, words: &str, text: &str) {
+fn collapsed(out: &mut String, words: &str, text: &str) {
     let _ = writeln!(out, "<details><summary>{words}</summary><pre>{text}</pre></details>");
 }
 

@@ -83,7 +83,7 @@ async fn facts(python: &Path, engine: &str, tool: &'static str) -> Value {
 fn check(facts: &Value) {
     assert_eq!(facts["engine"], "throughline", "{facts:#}");
     assert!(facts["compactions"].as_u64().unwrap() >= 2, "{facts:#}");
-    // Two messages a turn, had nothing been folded.
+    // Two messages a turn, had nothing been compacted.
     assert!(facts["messages"].as_u64().unwrap() < TURNS as u64, "{facts:#}");
     assert_eq!(facts["answer_after_kill"], "All right.", "{facts:#}");
     assert_eq!(facts["runs_again"], true, "{facts:#}");

@@ -1,4 +1,5 @@
 // Requests to the gateway. Everything the page knows comes from here.
+import { ofOwner } from "./owner";
 
 export class ApiFailure extends Error {
   constructor(
@@ -16,7 +17,7 @@ const preloaded = new Map<string, Promise<Response>>();
 
 /** Asks for what the first view will need before the page knows who is signed in: one round trip less. */
 export function preload(...paths: string[]): void {
-  for (const path of paths) {
+  for (const path of paths.map(ofOwner)) {
     const early = fetch(path, { headers: { "x-throughline-page": "1" }, cache: "no-store" });
     // Whoever uses it is told of the failure.
     early.catch(() => undefined);
@@ -25,7 +26,8 @@ export function preload(...paths: string[]): void {
   }
 }
 
-async function send(path: string, options: Options): Promise<Response> {
+async function send(asked: string, options: Options): Promise<Response> {
+  const path = ofOwner(asked);
   // Forms and other sites cannot set this header, so that changes come from this page only.
   const headers: Record<string, string> = { "x-throughline-page": "1" };
   if (options.body !== undefined) headers["content-type"] = "application/json";

@@ -1,6 +1,9 @@
 // Data of a page: loaded from the API, kept while the page shows it, loaded again when something happened.
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, ApiFailure } from "./api";
+
+/** The first view is drawn by then. */
+const AFTER_MS = 150;
 
 export type Loaded<T> = {
   data: T | null;
@@ -20,7 +23,8 @@ export function useApi<T>(path: string | null): Loaded<T> {
   const [turn, setTurn] = useState(0);
   const latest = useRef(path);
   latest.current = path;
-  useEffect(() => {
+  // Before the page is painted: what was asked for early may be there already.
+  useLayoutEffect(() => {
     if (path === null) return;
     const abort = new AbortController();
     setState((old) => ({ path, data: old.path === path ? old.data : null, failure: old.path === path ? old.failure : null, loading: true }));
@@ -48,4 +52,15 @@ export function useSettled<T>(value: T, wait: number): T {
     return () => clearTimeout(timer);
   }, [value, wait]);
   return settled;
+}
+
+/** Becomes true when the browser has nothing else to do after `ready`: for what a page can be read without. */
+export function useAfter(ready: boolean): boolean {
+  const [is, setIs] = useState(false);
+  useEffect(() => {
+    if (!ready) return;
+    const timer = setTimeout(() => setIs(true), AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [ready]);
+  return is;
 }

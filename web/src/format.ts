@@ -61,10 +61,15 @@ export function bytes(value: number): string {
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const fullTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const timeOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const shortTime = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const dayOnly = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 export function when(ms: number): string {
   return dateTime.format(ms);
+}
+/** A time as short as it can be among others: without the day where all fall on one. */
+export function among(ms: number, first: number, last: number): string {
+  return new Date(first).toDateString() === new Date(last).toDateString() ? timeOnly.format(ms) : shortTime.format(ms);
 }
 export function exactly(ms: number): string {
   return fullTime.format(ms);

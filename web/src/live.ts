@@ -1,6 +1,7 @@
 // What happens at the gateway, as it happens. One stream for the whole page; it comes back by itself.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, ApiFailure } from "./api";
+import { ofOwner } from "./owner";
 import type { JsonObject } from "./types";
 
 export type LiveState = "connecting" | "live" | "lost";
@@ -56,9 +57,16 @@ class Live {
     this.source = null;
   }
 
+  /** Begins anew, in the name of another owner. */
+  restart(): void {
+    this.stop();
+    this.state = "connecting";
+    this.start();
+  }
+
   private connect(): void {
     clearTimeout(this.timer);
-    const source = new EventSource("/api/events");
+    const source = new EventSource(ofOwner("/api/events"));
     this.source = source;
     source.onopen = () => {
       const again = this.state === "lost";

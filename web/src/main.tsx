@@ -1,8 +1,9 @@
 // The page: who is signed in, which page is shown, and whether the gateway answers.
 import { Component, type ComponentChildren, render } from "preact";
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, ApiFailure, onSignedOut, preload } from "./api";
 import { live, useLiveState } from "./live";
+import { ownerMeant } from "./owner";
 import { CompactionView, TryPage } from "./pages/compaction";
 import { ConversationPage } from "./pages/conversation";
 import { Conversations, listPath } from "./pages/conversations";
@@ -95,11 +96,22 @@ function Frame({ me, signOut }: { me: Me; signOut: () => void }) {
   const { path } = usePlace();
   const state = useLiveState();
   const [late, setLate] = useState(false);
+  const liveOwner = useRef(ownerMeant() || me.owner);
   useEffect(() => {
     // A short break is nobody's concern.
     const timer = setTimeout(() => setLate(state === "lost"), state === "lost" ? 1500 : 0);
     return () => clearTimeout(timer);
   }, [state]);
+  const owner = ownerMeant() || me.owner;
+  useEffect(() => {
+    if (owner !== liveOwner.current) live.restart();
+    liveOwner.current = owner;
+  }, [owner]);
+  const changeOwner = (chosen: string) => {
+    // What belongs to one owner is unknown to another.
+    const to = /^\/(conversations|compactions|try)\/./.test(path) ? "/conversations" : path;
+    go(`${to}?owner=${encodeURIComponent(chosen)}`);
+  };
   const isAt = (to: string) => path === to || path.startsWith(`${to}/`) || (to === "/now" && path === "/") || (to === "/conversations" && /^\/(compactions|try)\//.test(path));
   const pages = [...PAGES, ...(me.sees_gateway ? GATEWAY_PAGES : []), ...(me.changes_gateway ? [{ to: "/tokens", name: "Tokens" }] : [])];
   return (
@@ -120,7 +132,20 @@ function Frame({ me, signOut }: { me: Me; signOut: () => void }) {
         </nav>
         {me.access === "token" ? (
           <span class="account">
-            <span class="soft">{me.owner}</span>
+            {me.owners.length > 1 ? (
+              <label class="field inline">
+                Owner
+                <select value={owner} onChange={(event) => changeOwner(event.currentTarget.value)}>
+                  {[...new Set([...me.owners, owner])].sort().map((one) => (
+                    <option key={one} value={one}>
+                      {one}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            ) : (
+              <span class="soft">{me.owner}</span>
+            )}
             <button type="button" class="small" onClick={signOut}>
               Log out
             </button>
@@ -129,7 +154,7 @@ function Frame({ me, signOut }: { me: Me; signOut: () => void }) {
       </header>
       <main id="main" tabIndex={-1}>
         {late ? <Notice>The gateway does not answer. This page reconnects by itself; what is shown may be out of date.</Notice> : null}
-        <Guard key={path}>
+        <Guard key={`${owner} ${path}`}>
           <Page me={me} />
         </Guard>
       </main>
@@ -194,7 +219,7 @@ function App() {
     },
     [load],
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
     const code = /^login=(tl_[0-9a-f]{64})$/.exec(place().hash)?.[1];
     if (code === undefined) void load();
     else {

@@ -1,6 +1,7 @@
 // Addresses: every state of the page has its own, and back goes back.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { keepingOwner } from "./owner";
 
 export type Place = { path: string; params: URLSearchParams; hash: string };
 
@@ -20,7 +21,7 @@ function tell(): void {
 window.addEventListener("popstate", tell);
 
 export function href(path: string): string {
-  return `${BASE}${path}`;
+  return `${BASE}${keepingOwner(path)}`;
 }
 
 let moves = 0;

@@ -79,6 +79,7 @@ export type Call = {
   cache_miss: string | null;
   sent_to_seq: number | null;
   sent: Sent | null;
+  cost_by_bucket: { input: number; output: number; cache_read: number; cache_write: number } | null;
 };
 export type Limits = { window_tokens: number | null; threshold_tokens: number | null };
 export type CallsPage = {
@@ -107,8 +108,20 @@ export type UsagePage = {
   by_program: UsageTotal[];
   by_cache_miss: UsageTotal[];
   by_project: UsageTotal[];
+  by_access_token: UsageTotal[];
   by_day: UsageTotal[];
 };
+export type SavingsTotal = {
+  group: string;
+  calls: number;
+  paid_micro_usd: number;
+  direct_micro_usd: number;
+  tokens_left_out: number;
+  estimated: number;
+  beyond_window: number;
+  unpriced: number;
+};
+export type Savings = { total: SavingsTotal; by_day: SavingsTotal[]; by_model: SavingsTotal[]; by_program: SavingsTotal[] };
 export type Active = {
   conversation: Conversation;
   pressure: { at_ms: number; tokens: number; threshold_tokens: number; window_tokens: number } | null;
@@ -148,7 +161,9 @@ export type CompactionPage = {
   after: Item[];
   summary: Summary | null;
   nodes: TreeNode[];
+  input_micro_usd_per_million: number | null;
 };
+export type StateEntry = { id: string; kind: string; status?: string; text: string; messages: number[] };
 export type SummaryPage = { summary: Summary; head: TreeNode | null; children: TreeNode[] };
 export type Hit = {
   session: string;
@@ -166,6 +181,7 @@ export type Me = {
   access: "open" | "token";
   sees_gateway: boolean;
   changes_gateway: boolean;
+  owners: string[];
   version: string;
   now_ms: number;
 };
@@ -191,7 +207,9 @@ export type Health = {
     answered: number;
     failed: number;
     cancelled: number;
+    last_error: { message: string; seconds_ago: number } | null;
   }[];
+  engines: { name: string; place?: string; version?: string | null; description?: string | null; selected?: boolean; problem: string | null }[];
 };
 export type Setting = {
   key: string;
@@ -238,6 +256,8 @@ export type CompactResult = {
     facts_attached: number;
     warnings: string[];
     payback?: Payback | null;
+    cost_micro_usd?: number | null;
+    saved_per_call_micro_usd?: number | null;
   };
   summary?: string | null;
   reason?: Json;

@@ -1,11 +1,15 @@
 // The page in a browser, against real gateways: every page, live, compact and undo, search, addresses, narrow, dark, keyboard, hostile
 // text, two tenants. What it needs is in the environment; the Rust test that starts the gateways sets it.
-import { mkdirSync, readFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { closeSync, fstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { start } from "./browser.mjs";
 import { payloads } from "./payloads.mjs";
 
-const { OPEN_URL, TOKEN_URL, OPERATOR, TENANT_ONE, TENANT_TWO, IMPORTED, SHOTS } = process.env;
+const { OPEN_URL, TOKEN_URL, OPERATOR, TENANT_ONE, TENANT_TWO, IMPORTED, SHOTS, PROGRAM, LOG } = process.env;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const browser = await start();
 const problems = [];
@@ -31,7 +35,7 @@ function watch(page) {
   });
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url());
-    if (protocol !== "data:" && protocol !== "blob:" && ![OPEN_URL, TOKEN_URL].includes(origin)) problems.push(`a request went to ${request.url()}`);
+    if (protocol !== "data:" && protocol !== "blob:" && !origin.startsWith("http://127.0.0.1:")) problems.push(`a request went to ${request.url()}`);
   });
   page.on("dialog", (dialog) => {
     problems.push(`a dialog appeared: ${dialog.message()}`);
@@ -50,6 +54,16 @@ async function accessible(page, name) {
 async function fits(page, name) {
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   check(`${name} is ${beyond} pixels wider than the window`, beyond <= 0);
+}
+
+function freePort() {
+  return new Promise((done) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => done(port));
+    });
+  });
 }
 
 async function say(url, messages, { model = "worker", token } = {}) {
@@ -75,7 +89,7 @@ const words = (turns, name) =>
 
 // A conversation that grows by calls, so that there is a context over time.
 const long = words(14, "turn");
-for (let n = 1; n <= 14; n += 1) await say(OPEN_URL, long.slice(0, n * 2 - 1));
+for (let n = 1; n <= 14; n += 1) await say(OPEN_URL, long.slice(0, n * 2 - 1), { model: "claude-sonnet-5" });
 const talked = (await read(OPEN_URL, "/api/sessions")).body.sessions[0].tip.id;
 
 // Live: a conversation appears while the page is open, without a reload.
@@ -114,6 +128,15 @@ const talked = (await read(OPEN_URL, "/api/sessions")).body.sessions[0].tip.id;
   await page.goto(`${OPEN_URL}/ui/try/${compacted}`);
   await page.getByRole("button", { name: "Preview" }).click();
   await page.locator(".attempt").waitFor();
+  await page.getByLabel("Engine").selectOption("lcm");
+  await page.getByLabel("Threshold in tokens").fill("9000");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await page.getByRole("heading", { name: "engine lcm" }).waitFor();
+  check("previews stand side by side", (await page.locator(".attempt").count()) === 2);
+  check("a preview by another engine is not offered as a compaction", (await page.locator(".attempt").first().getByRole("button", { name: "Compact like this…" }).count()) === 0);
+  if (SHOTS) await page.screenshot({ path: `${SHOTS}/attempts-light.png`, fullPage: true });
+  const chainNow = (await read(OPEN_URL, `/api/sessions/${compacted}`)).body.chain.length;
+  check("previews change nothing", chainNow === 4);
   await page.context().close();
 }
 const sessions = (await read(OPEN_URL, "/api/sessions")).body.sessions;
@@ -288,6 +311,93 @@ const login = async (token, options) => {
   await page.context().close();
 }
 
+// An operator looks at the data of another owner; nobody else does.
+{
+  const refused = await read(TOKEN_URL, "/api/sessions?owner=one", TENANT_TWO);
+  check(`another owner's list was answered with ${refused.status}`, refused.status === 403);
+  const page = await login(OPERATOR);
+  check("an operator's own list has no words of a tenant", (await page.getByText(secret, { exact: true }).count()) === 0);
+  await page.getByLabel("Owner").selectOption("one");
+  await page.locator(".listing tbody tr a").first().click();
+  await page.getByText(secret).first().waitFor();
+  check("the owner is part of the address", new URL(page.url()).searchParams.get("owner") === "one");
+  await page.getByRole("link", { name: "Money" }).click();
+  await page.getByRole("heading", { name: "By access token" }).waitFor();
+  await page.getByRole("link", { name: "Now" }).click();
+  await page.getByText("Live", { exact: true }).waitFor();
+  await say(TOKEN_URL, [...own, { role: "assistant", content: "x" }, { role: "user", content: "again" }], { token: TENANT_ONE });
+  await page.locator(".log li").first().waitFor();
+  await page.context().close();
+}
+
+// A token that is revoked while its page is open; a conversation that is deleted while it is open.
+{
+  const made = await fetch(`${TOKEN_URL}/api/tokens`, { method: "POST", headers: { "x-throughline-token": OPERATOR, "content-type": "application/json" }, body: JSON.stringify({ name: "short-lived" }) });
+  const page = await login((await made.json()).token);
+  expected = (text) => text.includes("401") || text.includes("ERR_INCOMPLETE_CHUNKED_ENCODING") || text.includes("ERR_EMPTY_RESPONSE");
+  await fetch(`${TOKEN_URL}/api/tokens/short-lived`, { method: "DELETE", headers: { "x-throughline-token": OPERATOR } });
+  await page.getByText("Your log-in has expired, or the token was revoked.").waitFor();
+  check("the address stays", page.url().endsWith("/ui/conversations"));
+  await page.context().close();
+  expected = (text) => text.includes("404");
+  await say(OPEN_URL, [{ role: "user", content: "This conversation is deleted while somebody looks at it." }]);
+  const gone = (await read(OPEN_URL, "/api/sessions")).body.sessions[0].tip.id;
+  const other = await open();
+  await other.goto(`${OPEN_URL}/ui/conversations/${gone}`);
+  await other.locator(".message").first().waitFor();
+  await fetch(`${OPEN_URL}/api/sessions/${gone}`, { method: "DELETE" });
+  await other.getByRole("heading", { name: "The conversation is not in the record" }).waitFor();
+  await other.context().close();
+  expected = () => false;
+}
+
+// A gateway that restarts, and one whose record is damaged.
+{
+  const home = mkdtempSync(join(tmpdir(), "throughline-page-"));
+  const port = await freePort();
+  const address = `http://127.0.0.1:${port}`;
+  const env = { PATH: process.env.PATH, HOME: home, THROUGHLINE_HOME: home, OPENAI_BASE_URL: OPEN_URL };
+  const serve = async () => {
+    const child = spawn(PROGRAM, ["serve", "--bind", `127.0.0.1:${port}`], { env, stdio: "ignore" });
+    for (let n = 0; n < 200; n += 1) {
+      if (await fetch(`${address}/healthz`).then((response) => response.ok, () => false)) return child;
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    throw new Error("the gateway did not start");
+  };
+  const end = (child) => new Promise((done) => child.once("exit", done) && child.kill());
+  spawnSync(PROGRAM, ["import", LOG], { env, stdio: "ignore" });
+  let child = await serve();
+  const page = await open();
+  expected = () => true;
+  await page.goto(`${address}/ui/`);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await end(child);
+  await page.getByText("The gateway does not answer.").first().waitFor();
+  child = await serve();
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByText("The gateway does not answer.").first().waitFor({ state: "detached" });
+  await page.goto(`${address}/ui/conversations`);
+  await page.locator(".listing tbody tr").first().waitFor();
+  const file = readdirSync(home, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(home, entry.name))
+    .find((name) => readFileSync(name).subarray(0, 6).toString() === "SQLite");
+  // Everything behind the first pages, as a failing disk would.
+  const handle = openSync(file, "r+");
+  const size = fstatSync(handle).size;
+  writeSync(handle, Buffer.alloc(size - 4096, 0xa5), 0, size - 4096, 4096);
+  closeSync(handle);
+  await page.goto(`${address}/ui/health`);
+  await page.getByText(/Something is wrong|cannot be examined/).first().waitFor();
+  await page.goto(`${address}/ui/search?q=parser`);
+  await page.locator(".failure").getByText("throughline doctor").waitFor();
+  await end(child);
+  expected = () => false;
+  await page.context().close();
+  rmSync(home, { recursive: true });
+}
+
 // Every page: wide, dark and narrow; nothing serious for people who cannot see or point.
 const pages = [
   ["now", "/ui/", OPEN_URL, ".actives li"],
@@ -316,7 +426,7 @@ for (const [mode, options] of [
     await page.waitForTimeout(500);
     await fits(page, `${name}, ${mode}`);
     await accessible(page, `${name}, ${mode}`);
-    if (SHOTS) await page.screenshot({ path: `${SHOTS}/${name}-${mode}.png` });
+    if (SHOTS) await page.screenshot({ path: `${SHOTS}/${name}-${mode}.png`, fullPage: true });
   }
   expected = () => false;
   await page.context().close();

@@ -160,6 +160,7 @@ fn config(upstream: &str) -> Result<GatewayConfig, String> {
         engine: Arc::new(|_owner| {
             Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
         }),
+        preview_engines: Vec::new(),
         policy: CallPolicy {
             automatic: Automatic::On,
             record: RecordPolicy::GoOn,

@@ -14,6 +14,7 @@ use throughline_engine::{
     OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth, SummariserSource,
     SummarySetup, learnt_window,
 };
+use throughline_gateway::EngineSource;
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallToolset};
 use throughline_models::{ClientOwners, RouteSearch, SummarySettings};
 use throughline_plugin::{EngineBounds, EngineHealth, FallbackEngine, ProcessEngine, UnavailableEngine};
@@ -272,6 +273,23 @@ impl Engines {
     pub(crate) fn without_own_model(mut self) -> Self {
         self.summaries = self.summaries.filter(|setup| !setup.routes.is_empty());
         self
+    }
+
+    /// Engines that show what a compaction would come to: by rules, and nothing is kept.
+    pub(crate) fn for_previews(&self) -> Vec<(&'static str, EngineSource)> {
+        let (own, lossless) = (self.clone(), self.clone());
+        let rules = Arc::new(OneSummariser(Arc::new(RuleSummariser)));
+        let compressor = move |_: &Owner| -> Arc<dyn ContextEngine> {
+            let summarisers = Arc::clone(&rules) as Arc<dyn SummariserSource>;
+            Arc::new(Compressor::new(CompressorSetup { summarisers, ..own.compressor.clone() }))
+        };
+        let lcm = move |owner: &Owner| -> Arc<dyn ContextEngine> {
+            let LosslessParts { store, host, limits } = lossless.lossless.clone();
+            let CompressorSetup { on_failure, prune, redactor, .. } = lossless.compressor.clone();
+            let by_rules = LcmSetup::by_rules(store, owner.clone(), host);
+            Arc::new(LcmEngine::for_preview(LcmSetup { on_failure, prune, redactor, limits, ..by_rules }))
+        };
+        vec![(Compressor::NAME, Arc::new(compressor)), (LcmEngine::NAME, Arc::new(lcm))]
     }
 
     /// The engine that comes with the program.

@@ -29,7 +29,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, Response, StatusCode};
+use throughline_store::Owner;
 
+use crate::auth::access_tokens::AccessTokens;
+use crate::auth::policy::Rights;
 use crate::error::GatewayError;
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
@@ -38,7 +41,7 @@ use crate::tenant::Tenant;
 
 use error::ApiError;
 use query::Query;
-use routes::{Route, RouteMatch};
+use routes::{OWNER, Route, RouteMatch};
 
 /// The description of everything here.
 const OPENAPI: &str = include_str!("api/openapi.json");
@@ -83,6 +86,7 @@ async fn answered(
         }
     };
     let query = Query::parse(inbound.query.as_deref(), routes::parameters_of(route))?;
+    let gateway = &tenant_meant(shared, gateway, &inbound, &query)?;
     let name = parameters.as_str();
     match route {
         Route::Description => Ok(described()),
@@ -117,6 +121,29 @@ async fn answered(
         Route::RevokeToken => operator::revoke_token(shared, &inbound, name).await,
         Route::Message => conversations::say(gateway, &inbound, name).await,
     }
+}
+
+/// In whose name a request is answered: that of its own owner, or of another where an operator asks.
+fn tenant_meant(
+    shared: &Shared,
+    own: &Arc<Tenant>,
+    inbound: &InboundRequest,
+    query: &Query,
+) -> Result<Arc<Tenant>, ApiError> {
+    let Some(owner) = query.text(OWNER).filter(|owner| *owner != own.setup.owner.as_str()) else {
+        return Ok(Arc::clone(own));
+    };
+    if inbound.rights != Rights::Operator {
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "another owner's data needs an operator's token",
+        ));
+    }
+    if !AccessTokens::is_name(owner) {
+        return Err(ApiError::invalid("`owner` is no name of an owner"));
+    }
+    Ok(shared.tenant(&Owner::new(owner)))
 }
 
 fn described() -> Response<ResponseBody> {

@@ -34,6 +34,8 @@ pub struct GatewayConfig {
     pub upstreams: Upstreams,
     /// What manages the context of each conversation.
     pub engine: EngineSource,
+    /// Engines that show what a compaction would come to, by name: they ask no model and keep nothing.
+    pub preview_engines: Vec<(&'static str, EngineSource)>,
     /// Choices for every call.
     pub policy: CallPolicy,
     /// What is done about long tool results.

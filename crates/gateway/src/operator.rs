@@ -34,6 +34,8 @@ pub struct SettingChange {
 pub trait OperatorTools: Send + Sync {
     /// The state of the record: whether it is well, the findings, its size.
     fn record_health(&self) -> Result<Value, String>;
+    /// The context engines there are: built in, installed, in use, and what is wrong with each.
+    fn engines(&self) -> Result<Value, String>;
     /// Every setting with its value, its origin and what it is for.
     fn settings(&self) -> Result<Value, String>;
     /// Changes a setting, or says what would change.

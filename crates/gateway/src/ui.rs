@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-    ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, VARY,
+    ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, LINK, LOCATION, REFERRER_POLICY, VARY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::http::request::Parts;
@@ -30,6 +30,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The page may ask for none of these.
 const PERMISSIONS: &str =
     "camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-read=(), display-capture=()";
+
+/// What the document needs first.
+const DOCUMENT_PARTS: &str = "</ui/app.js>; rel=modulepreload, </ui/app.css>; rel=preload; as=style";
 
 struct PageFile {
     name: &'static str,
@@ -135,6 +138,10 @@ fn put_headers(headers: &mut HeaderMap, file: &PageFile, sent: &SentFile) {
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert(ETAG, sent.tag.clone());
+    if file.name.is_empty() {
+        // The browser fetches them while it still reads the document.
+        headers.insert(LINK, HeaderValue::from_static(DOCUMENT_PARTS));
+    }
 }
 
 fn accepts_gzip(headers: &HeaderMap) -> bool {

@@ -41,7 +41,7 @@ use crate::engine::compaction::NodeCompaction;
 use crate::engine::node_writer::{NodeWriter, RULES, RulesStep};
 use crate::engine::outcome::{CompactionStop, LcmView};
 use crate::limits::LcmLimits;
-use crate::owner_store::OwnerStore;
+use crate::owner_store::{NodeTarget, OwnerStore};
 use crate::recall::tools::RecallToolset;
 
 /// How long the nodes of one compaction may take, over all routes and attempts.
@@ -109,7 +109,11 @@ impl LcmEngine {
     /// An engine for one conversation.
     #[must_use]
     pub fn new(setup: LcmSetup) -> Self {
-        let record = OwnerStore { store: Arc::clone(&setup.store), owner: setup.owner.clone() };
+        let record = OwnerStore {
+            store: Arc::clone(&setup.store),
+            owner: setup.owner.clone(),
+            nodes: NodeTarget::Record,
+        };
         let recaller = RecallToolset::new(
             Arc::clone(&setup.store),
             setup.owner.clone(),
@@ -127,6 +131,14 @@ impl LcmEngine {
             summary_wait: None,
         });
         Self { setup, record, recaller, unrecorded, model: Mutex::default() }
+    }
+
+    /// An engine that shows what a compaction would come to: the nodes it makes are not kept.
+    #[must_use]
+    pub fn for_preview(setup: LcmSetup) -> Self {
+        let mut engine = Self::new(setup);
+        engine.record.nodes = NodeTarget::preview();
+        engine
     }
 
     fn unavailable(detail: impl Into<String>) -> EngineError {

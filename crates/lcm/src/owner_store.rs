@@ -1,16 +1,53 @@
 //! The record as a compaction asks it: in an owner's name, on threads that may wait.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use throughline_store::{
-    MessageRun, Millis, Owner, Result as StoreResult, Store, StoreError, Summary, SummaryId,
+    MessageRun, Millis, NewNode, Owner, Result as StoreResult, SessionId, Store, StoreError, Summary,
+    SummaryId,
 };
+
+/// Where new nodes go.
+#[derive(Clone)]
+pub(crate) enum NodeTarget {
+    /// Into the record.
+    Record,
+    /// Nowhere: for a preview they are only given the next of these numbers.
+    Preview(Arc<AtomicU64>),
+}
+
+impl NodeTarget {
+    /// Nodes of a preview are counted from here, so that they are not taken for those in the record.
+    const FIRST_OF_PREVIEW: u64 = 1_000_000;
+
+    pub(crate) fn preview() -> Self {
+        Self::Preview(Arc::new(AtomicU64::new(Self::FIRST_OF_PREVIEW)))
+    }
+
+    /// Keeps a node, or only numbers it.
+    pub(crate) fn put(
+        &self,
+        store: &dyn Store,
+        owner: &Owner,
+        session: &SessionId,
+        node: NewNode,
+        now_ms: Millis,
+    ) -> StoreResult<SummaryId> {
+        match self {
+            Self::Record => store.put_node(owner, session, node, now_ms),
+            Self::Preview(next) => Ok(SummaryId(next.fetch_add(1, Ordering::Relaxed))),
+        }
+    }
+}
 
 /// A record in an owner's name, asked on threads that may wait.
 #[derive(Clone)]
 pub(crate) struct OwnerStore {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) owner: Owner,
+    /// Where the nodes that a compaction makes go.
+    pub(crate) nodes: NodeTarget,
 }
 
 impl OwnerStore {
@@ -18,7 +55,7 @@ impl OwnerStore {
         &self,
         question: impl FnOnce(&dyn Store, &Owner) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let Self { store, owner } = self.clone();
+        let Self { store, owner, .. } = self.clone();
         let asked = tokio::task::spawn_blocking(move || question(store.as_ref(), &owner)).await;
         asked.unwrap_or_else(|error| {
             Err(StoreError::Database { what: "asking the record", source: error.to_string().into() })

@@ -81,6 +81,8 @@ pub struct NewCall {
     pub sent_to_seq: Option<u64>,
     /// Why the cache was not read, where that is known.
     pub cache_miss: Option<String>,
+    /// The name of the access token of whoever asked for it, at a gateway that demands one.
+    pub access_token: Option<String>,
 }
 
 /// A call as recorded.
@@ -115,6 +117,8 @@ pub enum UsageBy {
     /// Why the provider's cache was not read, without figures that differ from call to call; empty where it was read, or
     /// where nobody knows.
     CacheMiss,
+    /// The name of the access token it was made for; empty where none was demanded.
+    AccessToken,
 }
 
 /// How the recorded words for a cache miss begin or what they hold, and the reason they are counted under. Words that none of

@@ -224,14 +224,21 @@ fn sized_calls(store: &dyn Store, owner: &Owner, tip: &SessionId) -> Result<Vec<
             }
         }
         own.sort_unstable();
+        // What was sent up to each of them, so that no call adds it up again.
+        let (mut tokens, mut shortened) = (began, began_shortened);
+        let mut sums: Vec<(u64, u64, u64)> = Vec::with_capacity(own.len());
+        for (seq, more, less) in own {
+            tokens = tokens.saturating_add(more);
+            shortened = shortened.saturating_add(less);
+            sums.push((seq, tokens, shortened));
+        }
         let program = session.origin.program.clone();
         for stored in calls {
             let to_seq = stored.call.sent_to_seq;
-            let sent = own.iter().take_while(|(seq, _, _)| to_seq.is_some_and(|to| *seq < to));
-            let (sent_tokens, shortened_tokens) = sent
-                .fold((began, began_shortened), |(sum, short), (_, tokens, shortened)| {
-                    (sum + tokens, short + shortened)
-                });
+            let count = to_seq.map_or(0, |to| sums.partition_point(|(seq, _, _)| *seq < to));
+            let last = count.checked_sub(1).and_then(|last| sums.get(last));
+            let (sent_tokens, shortened_tokens) =
+                last.map_or((began, began_shortened), |(_, tokens, shortened)| (*tokens, *shortened));
             let said_tokens = to_seq.map_or(sent_tokens, said_before);
             sized.push(SizedCall {
                 stored,
@@ -319,14 +326,12 @@ fn direct(
         false => LeftOut::default(),
     };
     let priced = |usage: Usage, cache_write_1h: u64| {
-        let priced = PricedCall {
-            model: &call.model,
-            provider: &call.provider,
-            at_ms: call.at_ms,
-            usage,
-            cache_write_1h,
+        let (model, at_ms) = (call.model.as_str(), call.at_ms);
+        let by = |provider| {
+            catalogue.cost(&PricedCall { model, provider, at_ms, usage, cache_write_1h }).micro_usd
         };
-        catalogue.cost(&priced).micro_usd
+        // An upstream may have a name that is no seller's; what was paid was the price of the maker then.
+        by(&call.provider).or_else(|| call.cost_micro_usd.and_then(|_| by("")))
     };
     let mut made = CallSavings {
         at_ms: call.at_ms,
@@ -367,7 +372,7 @@ fn direct(
 }
 
 /// Tokens of a call that were written for an hour, as its provider reported them.
-fn hour_writes(call: &NewCall) -> u64 {
+pub(crate) fn hour_writes(call: &NewCall) -> u64 {
     let raw = call.usage_raw.as_deref().unwrap_or_default();
     let value: serde_json::Value = serde_json::from_str(raw).unwrap_or_default();
     value["cache_creation"]["ephemeral_1h_input_tokens"].as_u64().unwrap_or(0)

@@ -77,18 +77,12 @@ impl PricedCall<'_> {
     #[must_use]
     pub fn list_cost(&self) -> Cost {
         let unknown = |basis| Cost { micro_usd: None, uncached_micro_usd: None, basis };
-        let seller = seller_of(self.provider);
-        if LIST.file.included.contains(&seller) {
-            return Cost { micro_usd: Some(0), uncached_micro_usd: Some(0), basis: PriceBasis::Included };
-        }
-        let Some((model, region)) = find(self.model) else { return unknown(PriceBasis::UnknownModel) };
-        let rates = model.rates.iter().rev().find(|rates| rates.applies(self));
-        let Some(rates) = rates.filter(|_| is_sold_by(model, &seller)) else {
-            return unknown(PriceBasis::UnknownSeller);
-        };
-        let factor = match region {
-            Region::Everywhere => 1.0,
-            Region::Somewhere => model.regional.unwrap_or(1.0),
+        let (model, rates, factor) = match self.list_rates() {
+            Ok(found) => found,
+            Err(PriceBasis::Included) => {
+                return Cost { micro_usd: Some(0), uncached_micro_usd: Some(0), basis: PriceBasis::Included };
+            }
+            Err(basis) => return unknown(basis),
         };
         match rates.amounts(self, factor) {
             Ok((micro_usd, uncached)) => Cost {
@@ -99,7 +93,32 @@ impl PricedCall<'_> {
             Err(bucket) => unknown(PriceBasis::UnpricedBucket(bucket)),
         }
     }
+
+    /// The rates of the list that apply to a call, with their factor; or why there are none.
+    fn list_rates(&self) -> Result<(&'static ModelPrices, &'static Rates, f64), PriceBasis> {
+        let seller = seller_of(self.provider);
+        if LIST.file.included.contains(&seller) {
+            return Err(PriceBasis::Included);
+        }
+        let (model, region) = find(self.model).ok_or(PriceBasis::UnknownModel)?;
+        let rates = model.rates.iter().rev().find(|rates| rates.applies(self));
+        let rates = rates.filter(|_| is_sold_by(model, &seller)).ok_or(PriceBasis::UnknownSeller)?;
+        let factor = match region {
+            Region::Everywhere => 1.0,
+            Region::Somewhere => model.regional.unwrap_or(1.0),
+        };
+        Ok((model, rates, factor))
+    }
+
+    /// Its cost by bucket, by list price.
+    pub(crate) fn list_cost_by_bucket(&self) -> Option<BucketAmounts> {
+        let (_, rates, factor) = self.list_rates().ok()?;
+        rates.by_bucket(self, factor)
+    }
 }
+
+/// Millionths of a dollar for each bucket of a call, by the bucket's name in [`Usage`].
+pub(crate) type BucketAmounts = [(&'static str, u64); 4];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -171,6 +190,32 @@ impl Rates {
             ms_of(from).zip(ms_of(to)).is_some_and(|(from, to)| (from..to).contains(&now))
         });
         begun && in_hours && self.above.is_none_or(|above| call.usage.prompt() > above)
+    }
+
+    /// The amount of each bucket; `None` where one that was used has no price.
+    pub(crate) fn by_bucket(&self, call: &PricedCall<'_>, factor: f64) -> Option<BucketAmounts> {
+        let usage = &call.usage;
+        let long_writes = call.cache_write_1h.min(usage.cache_write);
+        let amount = |parts: [(u64, Option<f64>); 2]| {
+            let mut sum = Amount::default();
+            for (tokens, price) in parts.into_iter().filter(|(tokens, _)| *tokens > 0) {
+                sum.add(tokens, price?, factor);
+            }
+            Some(sum.micro_usd())
+        };
+        let none = (0, None);
+        Some([
+            ("input", amount([(usage.input, Some(self.input)), none])?),
+            ("output", amount([(usage.output, Some(self.output)), none])?),
+            ("cache_read", amount([(usage.cache_read, self.cache_read), none])?),
+            (
+                "cache_write",
+                amount([
+                    (usage.cache_write - long_writes, self.cache_write),
+                    (long_writes, self.cache_write_1h),
+                ])?,
+            ),
+        ])
     }
 
     /// The amount and what it would have been without a cache, or the bucket that has no price.

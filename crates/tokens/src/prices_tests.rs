@@ -202,3 +202,21 @@ fn small_sums_are_rounded_once() {
     // 3 tokens at 0.1 and 3 at 0.5 dollars a million: 1.8 millionths together.
     assert_eq!(call("gpt-6-luna", "openai", usage(3, 3, 0, 0)).list_cost().micro_usd, Some(2));
 }
+
+#[test]
+fn buckets_add_up_to_the_cost_of_a_call() {
+    let usage =
+        Usage { input: 1_234, output: 2_345, cache_read: 30_001, cache_write: 4_003, ..Usage::default() };
+    let at_ms = 1_790_000_000_000;
+    for model in ["claude-sonnet-4-5", "gpt-5", "claude-opus-4-5"] {
+        let call = PricedCall { model, provider: "", at_ms, usage, cache_write_1h: 1_000 };
+        let parts = crate::Catalogue::shipped().cost_by_bucket(&call);
+        // A model without a price for writing to the cache has no amount in either form.
+        let sum = parts.map(|parts| parts.iter().map(|(_, amount)| amount).sum::<u64>());
+        let whole = call.list_cost().micro_usd;
+        assert_eq!(sum.is_some(), whole.is_some(), "{model}");
+        assert!(sum.unwrap_or(0).abs_diff(whole.unwrap_or(0)) <= 2, "{model}: {sum:?} {whole:?}");
+    }
+    let unknown = PricedCall { model: "nobody-knows-it", provider: "", at_ms, usage, cache_write_1h: 0 };
+    assert_eq!(crate::Catalogue::shipped().cost_by_bucket(&unknown), None);
+}

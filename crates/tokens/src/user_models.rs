@@ -208,6 +208,15 @@ impl Catalogue {
         }
     }
 
+    /// The cost of a call by bucket, in millionths of a dollar, each named as in [`Usage`](crate::Usage); `None` where there
+    /// is no price.
+    #[must_use]
+    pub fn cost_by_bucket(&self, call: &PricedCall<'_>) -> Option<[(&'static str, u64); 4]> {
+        let own = self.entry(call.model).filter(|entry| !entry.rates.is_empty());
+        let Some(own) = own else { return call.list_cost_by_bucket() };
+        own.rates.iter().rev().find(|rates| rates.applies(call))?.by_bucket(call, 1.0)
+    }
+
     /// The longest entry that stands in the name of a model.
     fn entry(&self, model: &str) -> Option<&OwnEntry> {
         let name = normalise(model);

@@ -1,15 +1,16 @@
 // A compaction: before and after side by side, where each line of the notes comes from, what it is worth, undo and redo; and a
 // preview of others, which changes nothing.
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useMemo, useState } from "preact/hooks";
 import { api, ApiFailure, id as escaped } from "../api";
 import { useApi } from "../data";
-import { count, line, percent, plural, rounded, when } from "../format";
+import { count, dollars, line, percent, plural, rounded, when } from "../format";
 import { VirtualList } from "../list";
 import { Markdown } from "../markdown";
 import { MessageView } from "../message";
 import { glimpse } from "../parts";
 import { go, Link } from "../router";
-import type { CompactionPage, CompactResult, Item, Json, JsonObject, Payback, SessionPage, SummaryPage, TreeNode } from "../types";
+import { lineKey, useSources } from "../sources";
+import type { CompactionPage, CompactResult, Item, Json, JsonObject, Payback, SessionPage, StateEntry, SummaryPage, TreeNode } from "../types";
 import { Confirm, Failure, Heading, Loading, Notice } from "../ui";
 import { turningWords } from "./conversation";
 
@@ -53,65 +54,11 @@ function ItemRow({ item, fate, text, to }: { item: Item; fate: string; text: str
   );
 }
 
-/** Strings of a line that are exact enough to say where it comes from. */
-export function anchors(text: string): string[] {
-  const found = new Set<string>();
-  for (const code of text.matchAll(/`([^`\n]{4,120})`/g)) found.add(code[1] ?? "");
-  for (const word of text.matchAll(/(?:[\w.~-]*\/[\w./~-]{3,}|[\w-]+\.[a-z]{1,5}(?::\d+)?|[A-Za-z]+_[\w]{3,}|\b\d{4,}\b|"[^"\n]{8,120}")/g)) {
-    const clean = word[0].replace(/^"|"$/g, "").replace(/[.:,]+$/, "");
-    if (clean.length >= 5) found.add(clean);
-  }
-  return [...found].slice(0, 6);
-}
-
-const MOST_LINKS = 3;
-/** Work on sources is done in slices of so many milliseconds. */
-const SLICE_MS = 12;
-
-/** Which compacted messages hold the exact strings of each line, found while nobody waits. */
-function useSources(document: string | null, items: Item[]): Map<string, number[]> {
-  const [found, setFound] = useState<Map<string, number[]>>(new Map());
-  useEffect(() => {
-    if (document === null) return;
-    const texts = items.filter((item) => item.seq !== undefined && item.message).map((item) => ({ seq: item.seq ?? 0, text: JSON.stringify(item.message) }));
-    const lines = [...new Set(document.split("\n").map((one) => one.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, "")))].filter((one) => anchors(one).length > 0);
-    const out = new Map<string, number[]>();
-    const known = new Map<string, number[]>();
-    let at = 0;
-    let timer: ReturnType<typeof setTimeout>;
-    const step = () => {
-      const until = performance.now() + SLICE_MS;
-      while (at < lines.length && performance.now() < until) {
-        const one = lines[at++] ?? "";
-        const seqs = new Set<number>();
-        for (const anchor of anchors(one)) {
-          let places = known.get(anchor);
-          if (places === undefined) {
-            places = [];
-            const needle = JSON.stringify(anchor).slice(1, -1);
-            for (const { seq, text } of texts) {
-              if (text.includes(needle)) places.push(seq);
-              if (places.length >= MOST_LINKS) break;
-            }
-            known.set(anchor, places);
-          }
-          places.forEach((seq) => seqs.add(seq));
-        }
-        if (seqs.size > 0) out.set(one, [...seqs].sort((a, b) => a - b).slice(0, MOST_LINKS));
-      }
-      setFound(new Map(out));
-      if (at < lines.length) timer = setTimeout(step, 0);
-    };
-    timer = setTimeout(step, 0);
-    return () => clearTimeout(timer);
-  }, [document, items]);
-  return found;
-}
-
 function Facts({ facts }: { facts: Json }) {
   if (facts === null || typeof facts !== "object" || Array.isArray(facts)) return null;
   const figure = (name: string) => (typeof facts[name] === "number" ? (facts[name] as number) : 0);
   const attached = Array.isArray(facts["attached_facts"]) ? facts["attached_facts"] : [];
+  const removed = Array.isArray(facts["removed_strings"]) ? facts["removed_strings"] : [];
   return (
     <section aria-label="Facts">
       <h2>Facts</h2>
@@ -135,34 +82,55 @@ function Facts({ facts }: { facts: Json }) {
           </ul>
         </details>
       ) : null}
+      {removed.length > 0 ? (
+        <details>
+          <summary>Removed ({count(removed.length)})</summary>
+          <ul class="tags">
+            {removed.map((one, n) => (
+              <li key={n}>
+                <code>{line(String(one), 160)}</code>
+              </li>
+            ))}
+          </ul>
+        </details>
+      ) : null}
     </section>
   );
 }
 
-export function PaybackTable({ payback }: { payback: Payback }) {
-  const rows: [string, string][] = [
-    ["The prompt before", `${count(payback.before_tokens)} tokens`],
-    ["The prompt after", `${count(payback.after_tokens)} tokens`],
-    ["Freed", `${count(payback.freed_tokens)} tokens`],
-    ["Written to the cache anew", `${count(payback.rewritten_tokens)} tokens`],
-    ["Calls until the next compaction", count(payback.calls)],
-    ["Cost, at the price of an uncached token", `${count(payback.cost_tokens)} tokens`],
-    ["Saved by then, at the same price", `${count(payback.saved_tokens)} tokens`],
+/** The arithmetic of a compaction: in money, where the price of a prompt token is known. */
+export function PaybackTable({ payback, price, notes }: { payback: Payback; price: number | null; notes?: number | null }) {
+  const money = (tokens: number) => (price === null ? "" : dollars(Math.round((tokens * price) / 1e6)));
+  const sized = (tokens: number): [string, string] => [`${count(tokens)} tokens`, ""];
+  const worth = (tokens: number): [string, string] => [`${count(tokens)} tokens`, money(tokens)];
+  const perCall = payback.calls > 0 ? Math.round(payback.saved_tokens / payback.calls) : 0;
+  const rows: [string, [string, string]][] = [
+    ["The prompt before", sized(payback.before_tokens)],
+    ["The prompt after", sized(payback.after_tokens)],
+    ["Freed", sized(payback.freed_tokens)],
+    ["Written to the cache anew", sized(payback.rewritten_tokens)],
+    ["Calls until the next compaction", [count(payback.calls), ""]],
+    ["Cost, in uncached prompt tokens", worth(payback.cost_tokens)],
+    ["Saved by each call, on average", worth(perCall)],
+    ["Saved until the next compaction", worth(payback.saved_tokens)],
   ];
+  if (notes !== null && notes !== undefined) rows.push(["Paid for notes by a model, part of the cost", ["", dollars(notes)]]);
   return (
     <table class="sum">
       <tbody>
-        {rows.map(([name, value]) => (
+        {rows.map(([name, [tokens, amount]]) => (
           <tr key={name}>
             <th>{name}</th>
-            <td class="num">{value}</td>
+            <td class="num">{tokens}</td>
+            {price === null ? null : <td class="num">{amount}</td>}
           </tr>
         ))}
       </tbody>
       <tfoot>
         <tr>
           <th>It {payback.pays ? "pays for itself" : "does not pay for itself"}</th>
-          <td class="num">{percent(payback.saved_tokens, payback.cost_tokens)} of its cost</td>
+          <td class="num">saves {percent(payback.saved_tokens, payback.cost_tokens)} of its cost</td>
+          {price === null ? null : <td class="num">{money(payback.saved_tokens - payback.cost_tokens)}</td>}
         </tr>
       </tfoot>
     </table>
@@ -208,6 +176,15 @@ function TreeNodeBody({ id, session }: { id: number; session: string }) {
   );
 }
 
+const NO_ITEMS: Item[] = [];
+
+/** What the model that wrote the notes was paid, in millionths of a dollar. */
+function notesCost(figures: Json | undefined): number | null {
+  const by = figures !== null && typeof figures === "object" && !Array.isArray(figures) ? figures["written_by"] : undefined;
+  const paid = by !== null && typeof by === "object" && !Array.isArray(by) ? by?.["cost_micro_usd"] : undefined;
+  return typeof paid === "number" ? paid : null;
+}
+
 export function CompactionView({ id }: { id: string }) {
   const { data, failure, loading, reload } = useApi<CompactionPage>(`/api/sessions/${escaped(id)}/compaction`);
   const [told, setTold] = useState<{ kind: "done" | "warning"; words: string } | null>(null);
@@ -234,15 +211,16 @@ export function CompactionView({ id }: { id: string }) {
     const sum = (fate: Fate) => data.before.reduce((all, item, n) => (fates[n] === fate ? all + item.tokens : all), 0);
     return { fates, shown, compacted, tokens: { kept: sum("kept"), rewritten: sum("rewritten"), summarised: sum("summarised") } };
   }, [data]);
-  const sources = useSources(data?.summary?.document ?? null, sides?.compacted ?? []);
+  const state = useApi<{ entries: StateEntry[] }>(data?.summary ? `/api/sessions/${escaped(id)}/state` : null);
+  const sources = useSources(data?.summary?.document ?? null, sides?.compacted ?? NO_ITEMS, state.data?.entries ?? null);
   const mark = useCallback(
     (text: string) => {
-      const seqs = sources.get(text.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, "").split("\n")[0] ?? "") ?? [];
+      const seqs = sources.get(lineKey(text)) ?? [];
       if (seqs.length === 0) return null;
       return (
         <span class="sources">
           {seqs.map((seq) => (
-            <Link key={seq} to={`/conversations/${escaped(id)}?at=${seq}`} title="A compacted message that holds the exact strings of this line">
+            <Link key={seq} to={`/conversations/${escaped(id)}?at=${seq}`} title="A compacted message this line comes from">
               #{seq}
             </Link>
           ))}
@@ -386,14 +364,14 @@ export function CompactionView({ id }: { id: string }) {
         <>
           <section class="notes" aria-label="Notes">
             <h2>Notes</h2>
-            <p class="soft">Numbers behind a line are compacted messages that hold its exact strings.</p>
+            <p class="soft">The numbers behind a line are the compacted messages it comes from: those that the state of the work names, else those that hold its exact strings, else those that share most of its words.</p>
             <Markdown text={summary.document} mark={mark} />
           </section>
           <Facts facts={summary.facts} />
           {payback && typeof payback.cost_tokens === "number" ? (
             <section aria-label="What it is worth">
               <h2>What it is worth</h2>
-              <PaybackTable payback={payback} />
+              <PaybackTable payback={payback} price={data.input_micro_usd_per_million} notes={notesCost(figures)} />
             </section>
           ) : null}
         </>
@@ -414,13 +392,25 @@ export function CompactionView({ id }: { id: string }) {
   );
 }
 
-type Attempt = { key: number; focus: string; keep: string; result: CompactResult };
+type Wish = { focus: string; keep: string; engine: string; threshold: string };
+type Attempt = Wish & { key: number; result: CompactResult };
+
+function wishWords({ focus, keep, engine, threshold }: Wish): string {
+  return [
+    focus === "" ? "No focus" : `Focus: ${line(focus, 60)}`,
+    keep === "" ? "tail by size" : plural(Number(keep), "exchange kept", "exchanges kept"),
+    ...(engine === "" ? [] : [`engine ${engine}`]),
+    ...(threshold === "" ? [] : [`threshold ${count(Number(threshold))}`]),
+  ].join("; ");
+}
 
 /** Previews of compactions, compared. Nothing is changed and no model is asked. */
 export function TryPage({ id }: { id: string }) {
   const { data, failure, loading, reload } = useApi<SessionPage>(`/api/sessions/${escaped(id)}`);
   const [focus, setFocus] = useState("");
   const [keep, setKeep] = useState("");
+  const [engine, setEngine] = useState("");
+  const [threshold, setThreshold] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const [attempts, setAttempts] = useState<Attempt[]>([]);
@@ -435,17 +425,20 @@ export function TryPage({ id }: { id: string }) {
   }
   if (!data) return loading ? <Loading what="the conversation" /> : null;
   const newest = data.chain[data.chain.length - 1] ?? data.session;
-  const body = (attempt: { focus: string; keep: string }, preview: boolean) => ({
-    focus: attempt.focus === "" ? null : attempt.focus,
-    keep_exchanges: attempt.keep === "" ? null : Number(attempt.keep),
+  const body = (wish: Wish, preview: boolean) => ({
+    focus: wish.focus === "" ? null : wish.focus,
+    keep_exchanges: wish.keep === "" ? null : Number(wish.keep),
+    engine: wish.engine === "" ? null : wish.engine,
+    threshold_tokens: wish.threshold === "" ? null : Number(wish.threshold),
     preview,
   });
   const run = async () => {
     setBusy(true);
     setProblem(null);
     try {
-      const result = await api<CompactResult>(`/api/sessions/${escaped(newest.id)}/compact`, { method: "POST", body: body({ focus, keep }, true) });
-      setAttempts((old) => [{ key: Date.now(), focus, keep, result }, ...old].slice(0, 6));
+      const wish = { focus, keep, engine, threshold };
+      const result = await api<CompactResult>(`/api/sessions/${escaped(newest.id)}/compact`, { method: "POST", body: body(wish, true) });
+      setAttempts((old) => [{ ...wish, key: Date.now(), result }, ...old].slice(0, 6));
     } catch (error) {
       setProblem(error instanceof ApiFailure ? error.message : String(error));
     } finally {
@@ -487,6 +480,17 @@ export function TryPage({ id }: { id: string }) {
           Newest exchanges to keep as they are
           <input value={keep} inputMode="numeric" pattern="[1-9][0-9]{0,4}" placeholder="by size" onInput={(event) => setKeep(event.currentTarget.value)} />
         </label>
+        <label class="field">
+          Engine
+          <select value={engine} onChange={(event) => setEngine(event.currentTarget.value)}>
+            <option value="">Built in, by rules</option>
+            <option value="lcm">lcm, a tree of summaries</option>
+          </select>
+        </label>
+        <label class="field">
+          Threshold in tokens
+          <input value={threshold} size={9} inputMode="numeric" pattern="[1-9][0-9]{0,8}" placeholder="as it is" onInput={(event) => setThreshold(event.currentTarget.value)} />
+        </label>
         <button type="submit" class="primary" disabled={busy}>
           {busy ? "Working…" : "Preview"}
         </button>
@@ -502,7 +506,7 @@ export function TryPage({ id }: { id: string }) {
             return (
               <section key={attempt.key} class="attempt" aria-label="Preview">
                 <h2>
-                  {attempt.focus === "" ? "No focus" : `Focus: ${line(attempt.focus, 60)}`}; {attempt.keep === "" ? "tail by size" : plural(Number(attempt.keep), "exchange kept", "exchanges kept")}
+                  {wishWords(attempt)}
                 </h2>
                 {result.outcome === "completed" && report ? (
                   <>
@@ -532,7 +536,9 @@ export function TryPage({ id }: { id: string }) {
                         </tr>
                       </tbody>
                     </table>
-                    {report.payback ? <PaybackTable payback={report.payback} /> : null}
+                    {report.payback ? (
+                      <PaybackTable payback={report.payback} price={report.cost_micro_usd && report.payback.cost_tokens > 0 ? (report.cost_micro_usd * 1e6) / report.payback.cost_tokens : null} />
+                    ) : null}
                     {report.warnings.map((warning) => (
                       <Notice key={warning}>{warning}</Notice>
                     ))}
@@ -542,9 +548,15 @@ export function TryPage({ id }: { id: string }) {
                         <Markdown text={result.summary} />
                       </details>
                     ) : null}
-                    <button type="button" onClick={() => setChosen(attempt)} disabled={busy}>
-                      Compact like this…
-                    </button>
+                    {attempt.engine === "" && attempt.threshold === "" ? (
+                      <button type="button" onClick={() => setChosen(attempt)} disabled={busy}>
+                        Compact like this…
+                      </button>
+                    ) : (
+                      <p class="soft">
+                        For good: the settings <code>context.engine</code> and <code>compression.threshold_tokens</code>.
+                      </p>
+                    )}
                   </>
                 ) : (
                   <p>{result.detail ?? result.outcome}</p>

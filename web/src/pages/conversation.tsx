@@ -3,15 +3,18 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { api, ApiFailure, id as escaped, query } from "../api";
 import { Plot, Tip, tokensUnit, Downloads } from "../chart";
 import { useApi } from "../data";
-import { cost, count, dollars, duration, line, percent, plural, rounded, when } from "../format";
+import { among, cost, count, dollars, duration, line, percent, plural, rounded, when } from "../format";
 import { type ListHandle, VirtualList } from "../list";
 import { useLiveReload } from "../live";
 import { MessageView } from "../message";
+import { ofOwner } from "../owner";
 import { go, Link, usePlace, withParams } from "../router";
 import type { Call, CallsPage, CompactResult, Message, SessionPage, Transcript, Turning } from "../types";
 import { Confirm, Failure, Heading, KINDS, Legend, Loading, Notice, prompt, useNarrow } from "../ui";
 
 const PAGE = 100;
+/** How often the page looks whether the conversation is still there. */
+const LOOK_AGAIN_MS = 10_000;
 /** Pages of messages that are kept; others are loaded again when they are scrolled to. */
 const KEPT_PAGES = 60;
 
@@ -258,7 +261,7 @@ function ContextMap({ page, onPick }: { page: CallsPage; onPick: (call: Call) =>
             marks={marks}
             unit={tokensUnit}
             height={240}
-            ticks={(index) => when(calls[index]?.at_ms ?? 0)}
+            ticks={(index) => among(calls[index]?.at_ms ?? 0, calls[0]?.at_ms ?? 0, calls[calls.length - 1]?.at_ms ?? 0)}
             onPick={(index) => {
               const call = calls[index];
               if (call) onPick(call);
@@ -292,15 +295,22 @@ function ContextMap({ page, onPick }: { page: CallsPage; onPick: (call: Call) =>
 
 function CostPlot({ page, onPick }: { page: CallsPage; onPick: (call: Call) => void }) {
   const calls = page.calls;
-  const value = useCallback((index: number, key: string) => calls[index]?.usage[key as "input"] ?? 0, [calls]);
+  const isPriced = calls.some((call) => call.cost_by_bucket !== null);
+  const value = useCallback(
+    (index: number, key: string) => {
+      const call = calls[index];
+      return (isPriced ? call?.cost_by_bucket?.[key as "input"] : call?.usage[key as "input"]) ?? 0;
+    },
+    [calls, isPriced],
+  );
   return (
-    <section aria-label="Tokens of each call by bucket">
+    <section aria-label="Cost of each call by bucket">
       <div class="bar">
-        <h2>Cost by call</h2>
+        <h2>{isPriced ? "Cost by call" : "Tokens by call"}</h2>
         <Downloads
           name={`calls-${page.session.id}`}
           rows={() => [
-            ["call", "time", "model", "task", ...COSTS.map((part) => part.key), "cost_usd", "cache_miss", "error"],
+            ["call", "time", "model", "task", ...COSTS.map((part) => part.key), "cost_usd", ...COSTS.map((part) => `${part.key}_usd`), "cache_miss", "error"],
             ...calls.map((call) => [
               call.id,
               new Date(call.at_ms).toISOString(),
@@ -308,6 +318,7 @@ function CostPlot({ page, onPick }: { page: CallsPage; onPick: (call: Call) => v
               call.task,
               ...COSTS.map((part) => call.usage[part.key as "input"]),
               call.cost_micro_usd === null ? "" : call.cost_micro_usd / 1e6,
+              ...COSTS.map((part) => (call.cost_by_bucket === null ? "" : call.cost_by_bucket[part.key as "input"] / 1e6)),
               call.cache_miss ?? "",
               call.error ?? "",
             ]),
@@ -316,17 +327,19 @@ function CostPlot({ page, onPick }: { page: CallsPage; onPick: (call: Call) => v
       </div>
       {calls.length === 0 ? (
         <p class="soft">No call is recorded.</p>
+      ) : !calls.some((_, index) => COSTS.some((part) => value(index, part.key) > 0)) ? (
+        <p class="soft">The provider reported no tokens for these calls.</p>
       ) : (
         <>
           <Plot
-            name="Tokens of each call, by bucket"
+            name={isPriced ? "Cost of each call, by bucket" : "Tokens of each call, by bucket"}
             count={calls.length}
             layers={COSTS}
             value={value}
             bars
-            unit={tokensUnit}
+            unit={isPriced ? cents : tokensUnit}
             height={150}
-            ticks={(index) => when(calls[index]?.at_ms ?? 0)}
+            ticks={(index) => among(calls[index]?.at_ms ?? 0, calls[0]?.at_ms ?? 0, calls[calls.length - 1]?.at_ms ?? 0)}
             onPick={(index) => {
               const call = calls[index];
               if (call) onPick(call);
@@ -334,10 +347,11 @@ function CostPlot({ page, onPick }: { page: CallsPage; onPick: (call: Call) => v
             describe={(index) => {
               const call = calls[index];
               if (!call) return <b>no call</b>;
+              const amount = (key: "input") => (call.cost_by_bucket === null ? "" : ` · ${dollars(call.cost_by_bucket[key])}`);
               return (
                 <Tip
                   title={`${when(call.at_ms)} · ${call.cost_micro_usd === null ? "price unknown" : dollars(call.cost_micro_usd)}`}
-                  rows={COSTS.map((part) => ({ key: part.key, name: part.name, value: count(call.usage[part.key as "input"]) }))}
+                  rows={COSTS.map((part) => ({ key: part.key, name: part.name, value: `${count(call.usage[part.key as "input"])}${amount(part.key as "input")}` }))}
                   note={[call.latency_ms === null ? "" : duration(call.latency_ms), call.task].filter((one) => one !== "").join(" · ")}
                 />
               );
@@ -351,10 +365,17 @@ function CostPlot({ page, onPick }: { page: CallsPage; onPick: (call: Call) => v
               </li>
             ))}
           </ul>
+          {isPriced ? null : <p class="soft">In tokens: the prices of these calls are not known.</p>}
         </>
       )}
     </section>
   );
+}
+
+/** An amount at an axis. */
+function cents(micro: number): string {
+  const usd = micro / 1e6;
+  return `$${usd >= 10 ? Math.round(usd) : Number(usd.toPrecision(2))}`;
 }
 
 const MOST_MISSES = 100;
@@ -381,7 +402,7 @@ function Misses({ page, onPick }: { page: CallsPage; onPick: (call: Call) => voi
                 <tr key={call.id}>
                   <td>
                     <button type="button" class="plain" onClick={() => onPick(call)}>
-                      {when(call.at_ms)}
+                      {among(call.at_ms, page.calls[0]?.at_ms ?? 0, page.calls[page.calls.length - 1]?.at_ms ?? 0)}
                     </button>
                   </td>
                   <td class={call.error ? "bad" : ""}>{line(call.error ?? call.cache_miss, 200)}</td>
@@ -469,22 +490,22 @@ function Actions({ page, changed }: { page: SessionPage; changed: () => void }) 
         <summary>Export</summary>
         <ul>
           <li>
-            <a href={`/api/sessions/${escaped(session.id)}/export`} download>
+            <a href={ofOwner(`/api/sessions/${escaped(session.id)}/export`)} download>
               Everything that was said (JSON)
             </a>
           </li>
           <li>
-            <a href={`/api/sessions/${escaped(session.id)}/export?form=lines`} download>
+            <a href={ofOwner(`/api/sessions/${escaped(session.id)}/export?form=lines`)} download>
               One message a line (JSONL)
             </a>
           </li>
           <li>
-            <a href={`/api/sessions/${escaped(session.id)}/export?side=shown&form=body`} download>
+            <a href={ofOwner(`/api/sessions/${escaped(session.id)}/export?side=shown&form=body`)} download>
               What the model would be sent (request body)
             </a>
           </li>
           <li>
-            <a href={`/api/sessions/${escaped(session.id)}/export?redact=true`} download>
+            <a href={ofOwner(`/api/sessions/${escaped(session.id)}/export?redact=true`)} download>
               Everything, secrets masked (JSON)
             </a>
           </li>
@@ -534,6 +555,11 @@ export function ConversationPage({ id }: { id: string }) {
   }, [reload, calls.reload]);
   const own = useMemo(() => new Set((data?.chain ?? []).map((session) => session.id)), [data]);
   useLiveReload(refresh, (event) => [event["session"], event["conversation"], event["new"], event["old"]].some((one) => typeof one === "string" && own.has(one)), 800);
+  // Somebody may delete it meanwhile, which no event tells.
+  useEffect(() => {
+    const timer = setInterval(() => !document.hidden && reload(), LOOK_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [reload]);
   const newest = data?.chain[data.chain.length - 1];
   if (!data && failure) {
     return (

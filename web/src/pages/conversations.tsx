@@ -1,7 +1,7 @@
 // All conversations, by what they are chosen by; every choice is part of the address.
 import { useEffect, useState } from "preact/hooks";
 import { api, ApiFailure, query } from "../api";
-import { useApi } from "../data";
+import { useAfter, useApi } from "../data";
 import { cost, count, line, plural, rounded } from "../format";
 import { useLiveReload } from "../live";
 import { go, Link, usePlace, withParams } from "../router";
@@ -44,7 +44,9 @@ export function Conversations() {
   const filters = filtersOf(now.params);
   const path = listPath(now.params);
   const { data, failure, loading, reload } = useApi<SessionList>(path);
-  const known = useApi<UsagePage>("/api/usage");
+  // The names to choose from are added up from all calls; the list does not wait for that.
+  const settled = useAfter(data !== null);
+  const known = useApi<UsagePage>(settled ? "/api/usage" : null);
   const [more, setMore] = useState<{ path: string; rows: Conversation[]; next: string | null }>({ path, rows: [], next: null });
   const [wait, setWait] = useState(false);
   const [problem, setProblem] = useState<ApiFailure | null>(null);

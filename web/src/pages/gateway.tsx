@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { api, ApiFailure } from "../api";
 import { useApi } from "../data";
-import { bytes, count, line, plural, when } from "../format";
+import { bytes, count, duration, line, plural, when } from "../format";
 import { useLiveReload } from "../live";
 import { go, Link, usePlace, withParams } from "../router";
 import type { Health, Me, Setting, SettingResult, Settings, Token } from "../types";
@@ -72,6 +72,7 @@ export function HealthPage() {
                       <th class="num">Answered</th>
                       <th class="num">Failed</th>
                       <th class="num">Cancelled</th>
+                      <th>Newest error</th>
                     </tr>
                   </thead>
                   <tbody>
@@ -92,12 +93,44 @@ export function HealthPage() {
                         <td class="num" data-label="Cancelled">
                           {count(one.cancelled)}
                         </td>
+                        <td class={one.last_error ? "bad" : ""} data-label="Newest error">
+                          {one.last_error ? `${line(one.last_error.message, 300)} (${duration(one.last_error.seconds_ago * 1000)} ago)` : "none"}
+                        </td>
                       </tr>
                     ))}
                   </tbody>
                 </table>
               </div>
             )}
+          </section>
+          <section aria-label="Engines">
+            <h2>Engines</h2>
+            <div class="scroll" tabIndex={0} role="group" aria-label="Engines">
+              <table class="listing">
+                <thead>
+                  <tr>
+                    <th>Name</th>
+                    <th>Place</th>
+                    <th>Version</th>
+                    <th>State</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.engines.map((one) => (
+                    <tr key={one.name}>
+                      <td class="main" data-label="Name">
+                        {line(one.name, 40)}
+                      </td>
+                      <td data-label="Place">{line(one.place ?? "", 200)}</td>
+                      <td data-label="Version">{line(one.version ?? "–", 40)}</td>
+                      <td class={one.problem ? "bad" : ""} data-label="State">
+                        {one.problem ? line(one.problem, 300) : one.selected ? "in use" : "ready"}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
           </section>
           <section aria-label="Program">
             <h2>Program</h2>
@@ -244,7 +277,7 @@ export function SettingsPage({ me }: { me: Me }) {
                     ) : (
                       <span>{setting.key}</span>
                     )}
-                    <span class="soft">{line(setting.about, 300)}</span>
+                    <span class="soft">{line(setting.about, 1500)}</span>
                     {open === setting.key && me.changes_gateway ? <Change key={shown(setting)} setting={setting} done={reload} /> : null}
                   </td>
                   <td data-label="Value">

@@ -6,7 +6,8 @@ import { useApi } from "../data";
 import { cost, count, dollars, line, percent, rounded } from "../format";
 import { useLiveReload } from "../live";
 import { go, Link, usePlace, withParams } from "../router";
-import type { UsagePage, UsageTotal } from "../types";
+import { levers, LeverTable, savedBy, useSavings } from "../savings";
+import type { SavingsTotal, UsagePage, UsageTotal } from "../types";
 import { Empty, Failure, Heading, Loading, Notice, prompt } from "../ui";
 
 const SPANS = [
@@ -94,6 +95,45 @@ function Group({ name, rows, filter }: { name: string; rows: UsageTotal[]; filte
   );
 }
 
+function SavedGroup({ name, rows }: { name: string; rows: SavingsTotal[] }) {
+  if (rows.length < 2) return null;
+  const sorted = [...rows].sort((a, b) => savedBy(b) - savedBy(a));
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label={`Saved by ${name}`}>
+      <table class="listing">
+        <thead>
+          <tr>
+            <th>{name[0]?.toUpperCase() + name.slice(1)}</th>
+            <th class="num">Directly</th>
+            <th class="num">Paid</th>
+            <th class="num">Saved</th>
+            <th>By</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map((row) => (
+            <tr key={row.group}>
+              <td class="main" data-label={name}>
+                {row.group === "" ? <span class="soft">none</span> : line(row.group, 80)}
+              </td>
+              <td class="num" data-label="Directly">
+                {dollars(row.direct_micro_usd)}
+              </td>
+              <td class="num" data-label="Paid">
+                {dollars(row.paid_micro_usd)}
+              </td>
+              <td class={`num ${savedBy(row) < 0 ? "bad" : ""}`} data-label="Saved">
+                {dollars(savedBy(row))}
+              </td>
+              <td data-label="By">{levers(row).map((lever) => `${lever.name} ${dollars(lever.micro)}`).join(", ") || "–"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 /** Every day from the first to the last, those without a call too. */
 function everyDay(rows: UsageTotal[]): { day: string; total: UsageTotal | null }[] {
   const first = rows[0]?.group;
@@ -126,6 +166,7 @@ export function MoneyPage() {
   const price = useCallback((index: number) => (list[index]?.total?.cost_micro_usd ?? 0) / 1e6, [list]);
   const tokens = useCallback((index: number, key: string) => list[index]?.total?.usage[key as "input"] ?? 0, [list]);
   const total = data?.total;
+  const { savings, failure: unsaved } = useSavings({ since_ms: since }, String(Math.floor((total?.calls ?? 0) / 10)));
   const rows = () => [
     ["day", "calls", "failed", "cache_read", "cache_write", "uncached", "output", "cost_usd", "uncached_cost_usd", "calls_without_price"],
     ...list.map(({ day, total: one }) => [
@@ -244,9 +285,24 @@ export function MoneyPage() {
                 ))}
               </ul>
             </section>
+            <section aria-label="Saved by Throughline">
+              <h2>Saved by Throughline</h2>
+              {savings ? (
+                <>
+                  <LeverTable total={savings.total} />
+                  <SavedGroup name="model" rows={savings.by_model} />
+                  <SavedGroup name="program" rows={savings.by_program} />
+                </>
+              ) : unsaved ? (
+                <p class="bad">{unsaved.message}</p>
+              ) : (
+                <Loading what="what was saved" />
+              )}
+            </section>
             <Group name="model" rows={data.by_model} filter="model" />
             <Group name="project" rows={data.by_project} filter="project" />
             <Group name="program" rows={data.by_program} filter="program" />
+            {data.by_access_token.some((row) => row.group !== "") ? <Group name="access token" rows={data.by_access_token} /> : null}
             <Group name="task" rows={data.by_task} />
             <Group name="reason of a cache miss" rows={data.by_cache_miss} />
           </>

@@ -4,6 +4,7 @@ import { live, type LiveEvent, useLiveReload, useLiveState } from "../live";
 import { useApi } from "../data";
 import { clock, cost, count, dollars, line, percent, plural, rounded } from "../format";
 import { go, Link, usePlace, withParams } from "../router";
+import { levers, savedBy, useSavings } from "../savings";
 import type { Active, NowPage, Sent } from "../types";
 import { Ago, Empty, Failure, Heading, Legend, Loading, Notice, prompt, sentTotal, Strip } from "../ui";
 
@@ -31,6 +32,9 @@ function Row({ active, rate }: { active: Active; rate: number }) {
   const minutes = rate / 60_000;
   const sent = fitted(active);
   const saved = total.uncached_micro_usd - total.cost_micro_usd;
+  // It changes slowly and reads the whole conversation: once every ten calls is enough.
+  const { savings } = useSavings({ session: tip.id }, `${conversation.compactions} ${Math.floor(total.calls / 10)}`);
+  const by = savings ? levers(savings.total) : [];
   return (
     <li class="active">
       <div class="who">
@@ -71,6 +75,10 @@ function Row({ active, rate }: { active: Active; rate: number }) {
           <dd>{saved > 0 ? dollars(saved) : "–"}</dd>
         </div>
         <div>
+          <dt>Saved by Throughline</dt>
+          <dd>{savings && savings.total.estimated > 0 ? dollars(savedBy(savings.total)) : "–"}</dd>
+        </div>
+        <div>
           <dt>Compactions</dt>
           <dd>{count(conversation.compactions)}</dd>
         </div>
@@ -79,6 +87,7 @@ function Row({ active, rate }: { active: Active; rate: number }) {
           <dd>{count(recent.failed)}</dd>
         </div>
       </dl>
+      {by.length > 0 ? <p class="soft">Saved by Throughline: {by.map((lever) => `${dollars(lever.micro)} ${lever.name}`).join("; ")}</p> : null}
       {active.misses.length > 0 ? (
         <p class="soft">
           Cache missed: {active.misses.slice(0, 3).map((miss) => `${line(miss.group, 60)} (${plural(miss.calls, "call", "calls")}, ${rounded(prompt(miss.usage))} tokens)`).join("; ")}

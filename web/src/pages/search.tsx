@@ -1,7 +1,7 @@
 // Search over everything that was ever said, with results while typing.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { query } from "../api";
-import { useApi, useSettled } from "../data";
+import { useAfter, useApi, useSettled } from "../data";
 import { line, plain, plural, when } from "../format";
 import { go, Link, usePlace } from "../router";
 import type { Hit, SearchAnswer, UsagePage } from "../types";
@@ -89,7 +89,8 @@ export function Search() {
   useEffect(() => {
     if (data) setKept(data);
   }, [data]);
-  const known = useApi<UsagePage>("/api/usage");
+  const isDrawn = useAfter(true);
+  const known = useApi<UsagePage>(isDrawn ? "/api/usage" : null);
   // While the next results are on their way, the last ones stay.
   const shown = path === null ? null : (data ?? (failure ? null : kept));
   return (

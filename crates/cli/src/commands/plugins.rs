@@ -64,10 +64,34 @@ pub(crate) fn run(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     }
 }
 
+/// The engines there are, one JSON object each.
+pub(crate) fn listed(app: &App) -> Result<Vec<serde_json::Value>, CliError> {
+    let settings = load_settings(app, &[])?.settings;
+    Ok(rows(app, selected(&settings.context.engine)).iter().map(as_json).collect())
+}
+
+/// The engine that a setting names.
+fn selected(setting: &str) -> &str {
+    let name = setting.trim();
+    if name.is_empty() { Compressor::NAME } else { name }
+}
+
 fn list(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     let settings = load_settings(app, &[])?.settings;
-    let selected = settings.context.engine.trim();
-    let selected = if selected.is_empty() { Compressor::NAME } else { selected };
+    let selected = selected(&settings.context.engine);
+    let listed = rows(app, selected);
+    if args.json {
+        let engines: Vec<_> = listed.iter().map(as_json).collect();
+        return print_json(app, &json!({ "selected": selected, "engines": engines }));
+    }
+    app.print(&render(&listed))?;
+    if !listed.iter().any(|one| one.is_selected) {
+        app.warn(&format!("`context.engine` names `{selected}`, which is not there"));
+    }
+    Ok(())
+}
+
+fn rows(app: &App, selected: &str) -> Vec<EngineRow> {
     let mut directories = engine_directories(&app.home);
     directories.retain(|directory| !directory.name.starts_with(['.', '_']));
     directories.sort_by(|a, b| a.name.cmp(&b.name));
@@ -83,15 +107,7 @@ fn list(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
         })
         .collect();
     listed.extend(directories.into_iter().map(|directory| installed(app, directory, selected)));
-    if args.json {
-        let engines: Vec<_> = listed.iter().map(as_json).collect();
-        return print_json(app, &json!({ "selected": selected, "engines": engines }));
-    }
-    app.print(&render(&listed))?;
-    if !listed.iter().any(|one| one.is_selected) {
-        app.warn(&format!("`context.engine` names `{selected}`, which is not there"));
-    }
-    Ok(())
+    listed
 }
 
 fn installed(app: &App, directory: EngineDirectory, selected: &str) -> EngineRow {

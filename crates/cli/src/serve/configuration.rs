@@ -93,6 +93,7 @@ impl ConfigSource {
             catalogue: Arc::new(catalogue),
             client,
             upstreams,
+            preview_engines: engines.for_previews(),
             engine: Arc::new(move |owner: &Owner| engines.make(owner)),
             policy: CallPolicy {
                 automatic: if settings.compression.enabled { Automatic::On } else { Automatic::Off },

@@ -13,6 +13,7 @@ use crate::access_token_file;
 use crate::app::App;
 use crate::commands::config::value_json;
 use crate::commands::doctor::diagnosis_json;
+use crate::commands::plugins;
 use crate::error::{CliError, path_words};
 use crate::files::write_atomic;
 use crate::home;
@@ -31,6 +32,10 @@ impl OperatorTools for HomeTools {
         let examination = Examination { depth: Depth::Quick, now_ms: self.app.now().ms, is_alive: &is_alive };
         let diagnosis = Diagnosis::of_file(&self.app.record_path(), &examination, &mut |_| {});
         diagnosis.map(|diagnosis| diagnosis_json(&diagnosis)).map_err(|error| error.to_string())
+    }
+
+    fn engines(&self) -> Result<Value, String> {
+        plugins::listed(&self.app).map(|engines| json!(engines)).map_err(words)
     }
 
     fn settings(&self) -> Result<Value, String> {

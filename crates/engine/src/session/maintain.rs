@@ -14,10 +14,11 @@ use crate::context_engine::lifecycle::{BoundaryReason, SessionEnd, SessionStart}
 use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom};
 use crate::context_engine::status::EngineStatus;
 use crate::context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
-use crate::context_engine::{ContextEngine as _, EngineError};
+use crate::context_engine::{ContextEngine, EngineError};
 use crate::decide::trigger::{
     CompactionVerdict, IdleInput, ModelSwitch, Trigger, Urgency, idle_in_ms, switch, while_idle,
 };
+use crate::limits::in_force::ModelInForce;
 use crate::limits::target::ModelTarget;
 use crate::prompt::estimate::Estimator;
 
@@ -97,8 +98,21 @@ impl ManagedSession {
 
     /// What a compaction by hand would come to, by rules: nobody is asked and nothing is changed.
     pub async fn preview(&self, manual: &ManualCompaction) -> Result<CompressOutcome, EngineError> {
-        let by_rules = Compressor::new(CompressorSetup::by_rules());
-        by_rules.update_model(&self.budget.model).await?;
+        self.preview_with(manual, &Compressor::new(CompressorSetup::by_rules()), None).await
+    }
+
+    /// The same by another engine, which has to be one that asks no model and keeps nothing, or with another threshold.
+    /// A threshold that makes no limits is reported as the engine's answer.
+    pub async fn preview_with(
+        &self,
+        manual: &ManualCompaction,
+        engine: &dyn ContextEngine,
+        threshold_tokens: Option<u64>,
+    ) -> Result<CompressOutcome, EngineError> {
+        match threshold_tokens {
+            None => engine.update_model(&self.budget.model).await?,
+            Some(tokens) => engine.update_model(&self.model_with_threshold(tokens)?).await?,
+        }
         let request = CompressRequest {
             conversation: self.snapshot(),
             trigger: Trigger::Manual,
@@ -109,7 +123,25 @@ impl ManagedSession {
             keep_messages: manual.keep_exchanges.map(|exchanges| self.messages_of_last(exchanges)),
             memory_context: manual.memory_context.clone(),
         };
-        by_rules.compress(&request).await
+        let mut outcome = engine.compress(&request).await?;
+        if let CompressOutcome::Completed(done) = &mut outcome
+            && let Some(price) = self.setup.target.input_price(self.setup.host.now_ms())
+        {
+            done.report.price(price, self.budget.model.prices);
+        }
+        Ok(outcome)
+    }
+
+    /// The model with the limits that another threshold makes.
+    fn model_with_threshold(&self, tokens: u64) -> Result<ModelInForce, EngineError> {
+        let target = &self.setup.target;
+        let policy = LimitPolicy { threshold_tokens: Some(tokens), ..target.policy };
+        let (fixed_tokens, prices) = (self.budget.model.limits.fixed_tokens, self.budget.model.prices);
+        let model = ModelTarget { policy, ..target.clone() }.in_force(None, fixed_tokens, prices, None);
+        model.map_err(|error| EngineError::BadAnswer {
+            engine: self.setup.engine.name().to_owned(),
+            detail: error.to_string(),
+        })
     }
 
     /// How many messages of the view the newest exchanges are made of, counted by what a person said.

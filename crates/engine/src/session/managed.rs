@@ -1,6 +1,6 @@
 //! The session itself: opened, and what it shows to its caller.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use throughline_provider::WindowSource;
 use throughline_store::{NewSession, SessionId};
@@ -91,6 +91,11 @@ impl ManagedSession {
     #[must_use]
     pub fn is_written(&self) -> bool {
         self.persistence.is_written()
+    }
+
+    /// Books its calls from now on under the access token of this name.
+    pub fn set_access_token(&self, name: Option<String>) {
+        *self.persistence.access_token.lock().unwrap_or_else(PoisonError::into_inner) = name;
     }
 
     /// The engine that manages its context, by name.

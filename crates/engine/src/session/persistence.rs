@@ -1,6 +1,7 @@
 //! What the record has of a session, and what is still in memory only.
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_store::{NewCall, NewMessage, PreambleId, Session, SessionId, StoreError, Summary, Version};
 use tokio::task::JoinHandle;
@@ -46,6 +47,8 @@ pub(super) struct Persistence {
     /// The limits as the record has them.
     pub(super) stored_limits: Option<LimitsInUse>,
     pub(super) stored_preambles: HashSet<PreambleId>,
+    /// The name of the access token that calls are booked under from now on; those for notes too.
+    pub(super) access_token: Arc<Mutex<Option<String>>>,
     /// The lock of the conversation, where it lasts as long as the session is open.
     pub(super) lock: Option<ConversationLock>,
 }
@@ -61,8 +64,14 @@ impl Persistence {
             write: None,
             stored_limits: None,
             stored_preambles: HashSet::new(),
+            access_token: Arc::default(),
             lock,
         }
+    }
+
+    /// The name of the access token that a call is booked under.
+    pub(super) fn token_name(access_token: &Mutex<Option<String>>) -> Option<String> {
+        access_token.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether the record has everything.

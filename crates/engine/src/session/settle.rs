@@ -9,6 +9,7 @@ use throughline_wire::Answer;
 
 use super::call_input::CallOutcome;
 use super::call_state::{CallState, SentRequest};
+use super::persistence::Persistence;
 use super::prompt_state::{LastRequest, Responder};
 use super::record::BookingFailure;
 use super::{ManagedSession, record};
@@ -186,7 +187,8 @@ impl ManagedSession {
     async fn book(&mut self, sent: &SentRequest, call: NewCall) {
         // Taken out while they are written: a call that is given up meanwhile is not booked twice.
         let mut calls = std::mem::take(&mut self.persistence.unbooked);
-        calls.push((sent.session.clone(), call));
+        let access_token = Persistence::token_name(&self.persistence.access_token);
+        calls.push((sent.session.clone(), NewCall { access_token, ..call }));
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let preamble = self
             .prompt

@@ -1,9 +1,10 @@
 //! What an engine's summariser is told of the conversation, and the door by which its calls get into the record.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use throughline_store::{NewCall, Owner, SessionId, Store};
 
+use super::persistence::Persistence;
 use super::{ManagedSession, record};
 use crate::event::{EngineEvent, EventSink};
 use crate::summary::{BookingFuture, SummaryCalls};
@@ -13,13 +14,15 @@ struct SummaryBooking {
     store: Arc<dyn Store>,
     owner: Owner,
     events: Arc<dyn EventSink>,
+    access_token: Arc<Mutex<Option<String>>>,
 }
 
 impl SummaryCalls for SummaryBooking {
     fn finished<'a>(&'a self, session: &'a SessionId, call: NewCall) -> BookingFuture<'a> {
         let (store, owner, id) = (Arc::clone(&self.store), self.owner.clone(), session.clone());
+        let access_token = Persistence::token_name(&self.access_token);
         Box::pin(async move {
-            let calls = vec![(id, call)];
+            let calls = vec![(id, NewCall { access_token, ..call })];
             let book = move || Ok(record::book(store.as_ref(), &owner, None, calls));
             let booked = match record::blocking(book).await {
                 Ok(booked) => booked.map_err(|not_booked| not_booked.error),
@@ -41,6 +44,7 @@ impl ManagedSession {
                 store: Arc::clone(&self.setup.store),
                 owner: self.setup.owner.clone(),
                 events: Arc::clone(&self.setup.events),
+                access_token: Arc::clone(&self.persistence.access_token),
             }));
         }
     }

@@ -1,5 +1,6 @@
 //! What calls sent and what compactions did: the figures behind the picture of a context over time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::Response;
@@ -7,10 +8,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use throughline_engine::LimitsInUse;
 use throughline_store::{
-    CallContext, ItemEntry, NodeHead, Owner, Session, SessionId, Store, StoreError, Summary, SummaryId,
-    SummaryNode, ViewChange, ViewMessage,
+    CallContext, ItemEntry, NewCall, NodeHead, Owner, Session, SessionId, Store, StoreError, Summary,
+    SummaryId, SummaryNode, ViewChange, ViewMessage,
 };
-use throughline_tokens::Limits;
+use throughline_tokens::{Catalogue, Limits, PricedCall, Usage};
 
 use super::error::ApiError;
 use super::read::ask;
@@ -28,7 +29,40 @@ struct CallsPage {
     turnings: Vec<ViewChange>,
     /// The window and the threshold as compactions noted them.
     past_limits: Vec<PastLimits>,
-    calls: Vec<CallContext>,
+    calls: Vec<CallEntry>,
+}
+
+/// A call with its cost by bucket, where prices are known.
+#[derive(Serialize)]
+struct CallEntry {
+    #[serde(flatten)]
+    call: CallContext,
+    cost_by_bucket: Option<BTreeMap<&'static str, u64>>,
+}
+
+impl CallEntry {
+    fn of(call: CallContext, catalogue: &Catalogue) -> Self {
+        let cost_by_bucket = call.cost_micro_usd.and_then(|cost| buckets(&call, cost, catalogue));
+        Self { call, cost_by_bucket }
+    }
+}
+
+/// The recorded cost of a call, divided as its buckets are priced.
+fn buckets(call: &CallContext, cost: u64, catalogue: &Catalogue) -> Option<BTreeMap<&'static str, u64>> {
+    let by = |provider| {
+        let (model, at_ms) = (call.model.as_str(), call.at_ms);
+        let (usage, cache_write_1h) = (call.usage, call.cache_write_1h);
+        catalogue.cost_by_bucket(&PricedCall { model, provider, at_ms, usage, cache_write_1h })
+    };
+    // An upstream may have a name that is no seller's; the shares are those of the maker's prices then.
+    let parts = by(&call.provider).or_else(|| by(""))?;
+    let sum: u64 = parts.iter().map(|(_, amount)| amount).sum();
+    // Prices may have changed since; what was recorded counts.
+    let part = |amount: u64| {
+        let share = u128::from(amount) * u128::from(cost) / u128::from(sum.max(1));
+        u64::try_from(share).unwrap_or(u64::MAX)
+    };
+    Some(parts.into_iter().map(|(name, amount)| (name, part(amount))).collect())
 }
 
 #[derive(Default, Serialize)]
@@ -55,14 +89,17 @@ pub(super) async fn calls(
         let session = Session::find_tip(store, owner, &reference)?;
         let calls = CallContext::of_chain(store, owner, &session)?;
         let turnings = ViewChange::all(store, owner, &session)?;
-        let past_limits = store.summaries(owner, &session.id)?.iter().map(PastLimits::of).collect();
+        let past_limits: Vec<_> = store.summaries(owner, &session.id)?.iter().map(PastLimits::of).collect();
         let in_use = LimitsInUse::load(store, owner, &session.id, now_ms)?;
         let root = store.chain(owner, &session.id)?.into_iter().next().map(|root| root.id);
         let limits =
             LimitsEntry { window_tokens: in_use.map(|in_use| in_use.window_tokens), threshold_tokens: None };
-        Ok((CallsPage { session, limits, turnings, past_limits, calls }, root))
+        Ok((session, turnings, past_limits, calls, limits, root))
     });
-    let (mut page, root) = found.await?;
+    let (session, turnings, past_limits, calls, limits, root) = found.await?;
+    let catalogue = Arc::clone(&gateway.config.now().catalogue);
+    let calls = calls.into_iter().map(|call| CallEntry::of(call, &catalogue)).collect();
+    let mut page = CallsPage { session, limits, turnings, past_limits, calls };
     let known = root.and_then(|root| gateway.feed.activity.pressure(&root));
     if let Some(known) = known {
         page.limits = LimitsEntry {
@@ -144,21 +181,37 @@ pub(super) async fn compaction(
         let summaries = store.summaries(owner, &session.id)?;
         let summary = summaries.into_iter().rev().find(|summary| summary.session == session.id);
         let tree = tree_tops(store, owner, summary.as_ref())?;
-        Ok(Some((session, change, before, after, summary, tree)))
+        let calls: Vec<_> = store.calls(owner, &session.id)?.into_iter().map(|stored| stored.call).collect();
+        Ok(Some((session, change, before, after, summary, tree, calls)))
     });
-    let (session, change, before, after, summary, tree) =
+    let (session, change, before, after, summary, tree, calls) =
         found.await?.ok_or_else(|| ApiError::not_found("the session did not begin with a compaction"))?;
     let refused = |error| ApiError::of_store(gateway, &error);
     let before = before.iter().map(ItemEntry::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
     let after = after.iter().map(AfterItem::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let price = input_price(&calls, change.at_ms, &gateway.config.now().catalogue);
     as_json(&json!({
         "session": session,
         "turning": change,
+        "input_micro_usd_per_million": price,
         "before": before,
         "after": after,
         "summary": summary,
         "nodes": tree,
     }))
+}
+
+/// What a million prompt tokens cost without a cache when a view changed, by the model of the last call before that.
+fn input_price(calls: &[NewCall], at_ms: i64, catalogue: &Catalogue) -> Option<u64> {
+    let own = |call: &&NewCall| call.task != "compression";
+    let before = calls.iter().filter(own).rfind(|call| call.at_ms <= at_ms);
+    let call = before.or_else(|| calls.iter().find(own))?;
+    let usage = Usage { input: 1_000_000, ..Usage::default() };
+    let by = |provider| {
+        let priced = PricedCall { model: &call.model, provider, at_ms, usage, cache_write_1h: 0 };
+        catalogue.cost(&priced).micro_usd
+    };
+    by(&call.provider).or_else(|| call.cost_micro_usd.and_then(|_| by("")))
 }
 
 /// The nodes at the top of a summary's tree, where it has one.

@@ -111,6 +111,7 @@ async fn ready(
         let target = target.map_err(|refused| ApiError::of(&refused))?;
         session.switch_model(target).await.map_err(|error| ApiError::of_call(gateway, &error))?;
     }
+    session.set_access_token(inbound.token_name.clone());
     // Instructions hold until others are given.
     let system = message.system.clone().or_else(|| known.and_then(|known| known.system));
     let cap =

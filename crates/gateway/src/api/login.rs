@@ -1,5 +1,7 @@
 //! Letting a browser in and out, and telling whoever asks who they are.
 
+use std::collections::BTreeSet;
+
 use hyper::Response;
 use hyper::header::SET_COOKIE;
 use serde_json::json;
@@ -7,7 +9,7 @@ use serde_json::json;
 use super::error::ApiError;
 use super::response;
 use crate::auth::login::set_cookie;
-use crate::auth::policy::Rights;
+use crate::auth::policy::{AccessPolicy, Rights};
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
 use crate::shared::Shared;
@@ -20,11 +22,17 @@ pub(super) fn me(
     inbound: &InboundRequest,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let has_tools = shared.operator().is_some();
+    let mut owners = BTreeSet::new();
+    if let (Rights::Operator, AccessPolicy::Tokens(book)) = (inbound.rights, shared.access().as_ref()) {
+        owners.insert(shared.setup.owner.clone());
+        owners.extend(book.entries().iter().map(|entry| entry.owner.clone()));
+    }
     response::json(&json!({
         "owner": gateway.setup.owner,
         "access": if inbound.rights == Rights::Open { "open" } else { "token" },
         "sees_gateway": has_tools && inbound.rights != Rights::Owner,
         "changes_gateway": has_tools && inbound.rights == Rights::Operator,
+        "owners": owners,
         "version": env!("CARGO_PKG_VERSION"),
         "now_ms": gateway.setup.host.now_ms(),
     }))

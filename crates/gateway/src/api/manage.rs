@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use hyper::Response;
+use hyper::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use throughline_engine::{CompactionResult, CompressOutcome, ManualCompaction};
+use throughline_engine::{
+    CompactionResult, CompressOutcome, Compressor, ContextEngine, EngineError, ManualCompaction,
+};
 
 use super::body;
 use super::error::ApiError;
@@ -29,6 +31,11 @@ struct CompactBody {
     #[serde(deserialize_with = "body::whole_number")]
     keep_exchanges: Option<u64>,
     preview: bool,
+    /// For a preview: the engine, by name.
+    engine: Option<String>,
+    /// For a preview: the size at which a compaction is due.
+    #[serde(deserialize_with = "body::whole_number")]
+    threshold_tokens: Option<u64>,
 }
 
 /// `POST /api/sessions/{id}/compact`.
@@ -49,13 +56,35 @@ pub(super) async fn compact(
         keep_exchanges: wish.keep_exchanges.and_then(|count| usize::try_from(count).ok()),
         memory_context: None,
     };
+    if !wish.preview && (wish.engine.is_some() || wish.threshold_tokens.is_some()) {
+        return Err(conflict(
+            "`engine` and `threshold_tokens` are for a preview; the settings `context.engine` and \
+             `compression.threshold_tokens` change them for good",
+        ));
+    }
+    if wish.threshold_tokens == Some(0) {
+        return Err(ApiError::invalid("`threshold_tokens` must not be 0"));
+    }
+    let engine = wish.engine.as_deref().map(|name| preview_engine(gateway, name)).transpose()?;
     let mut in_hand = SessionHandle::find(gateway, inbound, reference).await?;
+    in_hand.session.set_access_token(inbound.token_name.clone());
     if wish.preview {
         let session = in_hand.session.id().clone();
-        let previewed = in_hand.session.preview(&manual).await;
-        let outcome = previewed.map_err(|error| {
-            gateway.tell(GatewayEvent::Warning(error.to_string()));
-            ApiError::internal()
+        let previewed = match (&engine, wish.threshold_tokens) {
+            (None, None) => in_hand.session.preview(&manual).await,
+            (engine, threshold) => {
+                let built_in = || preview_engine(gateway, Compressor::NAME);
+                let engine = engine.clone().map_or_else(built_in, Ok)?;
+                in_hand.session.preview_with(&manual, engine.as_ref(), threshold).await
+            }
+        };
+        let outcome = previewed.map_err(|error| match error {
+            // A threshold that makes no limits; whoever asked can choose another.
+            EngineError::BadAnswer { detail, .. } => conflict(detail),
+            error => {
+                gateway.tell(GatewayEvent::Warning(error.to_string()));
+                ApiError::internal()
+            }
         })?;
         return response::json(&previewed_json(&outcome, json!(session)));
     }
@@ -68,6 +97,22 @@ pub(super) async fn compact(
     }));
     let (result, session) = work.await.map_err(|_| ApiError::internal())?;
     response::json(&compacted_json(&result, session))
+}
+
+/// A wish that is well formed and cannot be met.
+fn conflict(message: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "conflict", message)
+}
+
+/// An engine that asks nobody and keeps nothing.
+fn preview_engine(gateway: &Tenant, name: &str) -> Result<Arc<dyn ContextEngine>, ApiError> {
+    let config = gateway.config.now();
+    let found = config.preview_engines.iter().find(|(known, _)| *known == name);
+    let (_, make) = found.ok_or_else(|| {
+        let known: Vec<&str> = config.preview_engines.iter().map(|(name, _)| *name).collect();
+        ApiError::invalid(format!("no preview by the engine `{name}`; there are {}", known.join(", ")))
+    })?;
+    Ok(make(&gateway.setup.owner))
 }
 
 fn compacted_json(result: &CompactionResult, session: Value) -> Value {

@@ -59,7 +59,7 @@ async fn run<T: Send + 'static>(
 /// `GET /api/health`.
 pub(super) async fn health(shared: &Shared, inbound: &InboundRequest) -> Answer {
     let tools = tools(shared, inbound, Wish::See)?;
-    let record = run(move || Ok(tools.record_health())).await?;
+    let (record, engines) = run(move || Ok((tools.record_health(), tools.engines()))).await?;
     let record = record.unwrap_or_else(|words| json!({ "well": false, "error": words }));
     let config = shared.config.now();
     let mut counts: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
@@ -78,11 +78,15 @@ pub(super) async fn health(shared: &Shared, inbound: &InboundRequest) -> Answer 
             "answered": count("answered"),
             "failed": count("failed"),
             "cancelled": count("cancelled"),
+            "last_error": shared.metrics.last_failure(&upstream.name).map(|(message, elapsed)| {
+                json!({ "message": message, "seconds_ago": elapsed.as_secs() })
+            }),
         })
     });
     response::json(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "engine": config.settings.context.engine.trim(),
+        "engines": engines.unwrap_or_else(|words| json!([{ "name": "?", "problem": words }])),
         "record": record,
         "upstreams": upstreams.collect::<Vec<_>>(),
     }))

@@ -194,6 +194,7 @@ struct UsagePage {
     #[serde(flatten)]
     overview: UsageOverview,
     by_project: Vec<UsageTotal>,
+    by_access_token: Vec<UsageTotal>,
     by_day: Vec<UsageTotal>,
 }
 
@@ -215,6 +216,7 @@ pub(super) async fn usage(gateway: &Tenant, query: &Query) -> Result<Response<Re
         Ok(UsagePage {
             overview: UsageOverview::of(store, owner, &filter)?,
             by_project: store.usage(owner, &filter, UsageBy::Project)?,
+            by_access_token: store.usage(owner, &filter, UsageBy::AccessToken)?,
             by_day: store.usage(owner, &filter, UsageBy::Day { offset_minutes })?,
         })
     });

@@ -52,22 +52,30 @@ pub(super) struct RouteEntry {
     pub(super) route: Route,
 }
 
+/// Whose data is meant, where an operator asks. Every path that answers from the record of an owner takes it.
+pub(super) const OWNER: &str = "owner";
+
 /// By what conversations are chosen for a list.
 const SESSION_FILTERS: &[&str] =
-    &["limit", "after", "since_ms", "until_ms", "program", "model", "project", "attached"];
+    &["limit", "after", "since_ms", "until_ms", "program", "model", "project", "attached", OWNER];
 
 /// Everything there is.
 pub(super) const TABLE: [RouteEntry; 31] = [
     line("GET", "/api/openapi.json", &[], Route::Description),
     line("GET", "/api/sessions", SESSION_FILTERS, Route::Sessions),
-    line("GET", "/api/sessions/{id}", &[], Route::Session),
-    line("GET", "/api/sessions/{id}/transcript", &["from_seq", "limit", "messages_only"], Route::Transcript),
-    line("GET", "/api/sessions/{id}/view", &[], Route::View),
-    line("GET", "/api/sessions/{id}/state", &[], Route::State),
-    line("POST", "/api/sessions/{id}/state", &[], Route::CorrectState),
-    line("POST", "/api/sessions/{id}/compact", &[], Route::Compact),
-    line("POST", "/api/sessions/{id}/undo", &[], Route::Undo),
-    line("POST", "/api/sessions/{id}/redo", &[], Route::Redo),
+    line("GET", "/api/sessions/{id}", &[OWNER], Route::Session),
+    line(
+        "GET",
+        "/api/sessions/{id}/transcript",
+        &["from_seq", "limit", "messages_only", OWNER],
+        Route::Transcript,
+    ),
+    line("GET", "/api/sessions/{id}/view", &[OWNER], Route::View),
+    line("GET", "/api/sessions/{id}/state", &[OWNER], Route::State),
+    line("POST", "/api/sessions/{id}/state", &[OWNER], Route::CorrectState),
+    line("POST", "/api/sessions/{id}/compact", &[OWNER], Route::Compact),
+    line("POST", "/api/sessions/{id}/undo", &[OWNER], Route::Undo),
+    line("POST", "/api/sessions/{id}/redo", &[OWNER], Route::Redo),
     line(
         "GET",
         "/api/search",
@@ -84,23 +92,24 @@ pub(super) const TABLE: [RouteEntry; 31] = [
             "context",
             "all_words",
             "substring",
+            OWNER,
         ],
         Route::Search,
     ),
-    line("GET", "/api/usage", &["session", "since_ms", "until_ms", "offset_minutes"], Route::Usage),
-    line("GET", "/api/savings", &["session", "since_ms", "until_ms"], Route::Savings),
-    line("GET", "/api/events", &["session"], Route::Events),
+    line("GET", "/api/usage", &["session", "since_ms", "until_ms", "offset_minutes", OWNER], Route::Usage),
+    line("GET", "/api/savings", &["session", "since_ms", "until_ms", OWNER], Route::Savings),
+    line("GET", "/api/events", &["session", OWNER], Route::Events),
     line("POST", "/api/conversations/{key}/messages", &[], Route::Message),
     line("GET", "/api/runs/{name}", &[], Route::Run),
     line("GET", "/api/me", &[], Route::Me),
     line("POST", LOGIN_PATH, &[], Route::Login),
     line("POST", "/api/logout", &[], Route::Logout),
-    line("GET", "/api/now", &["minutes"], Route::Now),
-    line("GET", "/api/sessions/{id}/calls", &[], Route::Calls),
-    line("GET", "/api/sessions/{id}/compaction", &[], Route::Compaction),
-    line("GET", "/api/sessions/{id}/export", &["side", "form", "redact"], Route::Export),
-    line("DELETE", "/api/sessions/{id}", &["dependants"], Route::Delete),
-    line("GET", "/api/summaries/{id}", &[], Route::Summary),
+    line("GET", "/api/now", &["minutes", OWNER], Route::Now),
+    line("GET", "/api/sessions/{id}/calls", &[OWNER], Route::Calls),
+    line("GET", "/api/sessions/{id}/compaction", &[OWNER], Route::Compaction),
+    line("GET", "/api/sessions/{id}/export", &["side", "form", "redact", OWNER], Route::Export),
+    line("DELETE", "/api/sessions/{id}", &["dependants", OWNER], Route::Delete),
+    line("GET", "/api/summaries/{id}", &[OWNER], Route::Summary),
     line("GET", "/api/health", &[], Route::Health),
     line("GET", "/api/settings", &[], Route::Settings),
     line("POST", "/api/settings", &[], Route::ChangeSetting),

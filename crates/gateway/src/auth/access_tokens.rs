@@ -1,7 +1,7 @@
 //! Tokens that let their holders in: what is kept of them, how one is recognised, what each may use.
 //!
 //! A token is 256 random bits; only their hash is kept. Every token belongs to an owner, whose conversations its holder
-//! sees and nobody else's.
+//! sees and nobody else's; an operator's holder may ask for those of another owner.
 //!
 //! Not for: files; whoever runs the gateway reads and writes the list.
 
@@ -60,7 +60,8 @@ pub struct TokenEntry {
     /// How much its holder may use.
     #[serde(default)]
     pub limits: TokenLimits,
-    /// Whether its holder may see and change what concerns the whole gateway: settings, tokens, the state of the record.
+    /// Whether its holder may see and change what concerns the whole gateway: settings, tokens, the state of the record;
+    /// and see the data of every owner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub operator: bool,
 }
@@ -172,6 +173,11 @@ impl AccessTokens {
         let before = self.tokens.len();
         self.tokens.retain(|entry| entry.name != name);
         self.tokens.len() < before
+    }
+
+    /// Whether a text can be the name of a token or an owner.
+    pub(crate) fn is_name(text: &str) -> bool {
+        is_name(text)
     }
 
     /// The entry of a token. Takes the same time whichever it is and whether it is any.

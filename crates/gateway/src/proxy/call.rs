@@ -111,6 +111,7 @@ impl Tenant {
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.switch_model_if_named(&mut session, &turn).await?;
         session.use_economy(turn.economy);
+        session.set_access_token(turn.token_name);
         let config = self.config.now();
         let said = ClientHistory { messages, repeated };
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;

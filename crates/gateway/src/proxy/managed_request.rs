@@ -24,6 +24,8 @@ pub(crate) struct ManagedRequest {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) query: Option<String>,
+    /// The name of the access token it came with.
+    pub(crate) token_name: Option<String>,
     /// What is done to save money on requests of this client.
     pub(crate) economy: Economy,
     /// The upstream that stores objects for this tenant under the operator's key, where it does.
@@ -77,6 +79,7 @@ fn parse_request(
             endpoint,
             headers,
             query: inbound.query.clone(),
+            token_name: inbound.token_name.clone(),
             objects_at: None,
         },
         upstream,

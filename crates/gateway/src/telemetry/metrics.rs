@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use throughline_engine::{EngineEvent, RecoveryAction};
 use throughline_store::{NewCall, StoreError};
@@ -129,6 +129,8 @@ pub(crate) struct Metrics {
     added: Histogram,
     commit_wait: Histogram,
     upstream: Histogram,
+    /// The newest failure of each upstream. There are as many as are configured.
+    failures: Mutex<BTreeMap<String, (String, Instant)>>,
 }
 
 /// An answer that is on its way out, for as long as it is.
@@ -190,6 +192,7 @@ impl Default for Metrics {
                 "Time a call to an upstream took, to the end of its answer.",
                 UPSTREAM_BOUNDS,
             ),
+            failures: Mutex::default(),
         }
     }
 }
@@ -216,6 +219,18 @@ impl Metrics {
     pub(crate) fn call(&self, wire: &'static str, upstream: &str, end: UpstreamOutcome, took: Duration) {
         self.calls.add([wire.into(), upstream.to_owned().into(), end.name().into()], 1);
         self.upstream.observe(took);
+    }
+
+    /// Remembers the newest failure of an upstream.
+    pub(crate) fn note_failure(&self, upstream: &str, message: String) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.insert(upstream.to_owned(), (message, Instant::now()));
+    }
+
+    /// The newest failure of an upstream, and how long ago it was.
+    pub(crate) fn last_failure(&self, upstream: &str) -> Option<(String, Duration)> {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.get(upstream).map(|(message, at)| (message.clone(), at.elapsed()))
     }
 
     /// How many calls each upstream answered, failed and had cancelled, since the start.

@@ -35,9 +35,12 @@ impl Upstream for InstrumentedUpstream {
             let result = self.inner.send(call, pieces, cancel).await;
             let end = match &result {
                 Ok(_) => UpstreamOutcome::Answered,
-                Err(unanswered) => match unanswered.cause {
+                Err(unanswered) => match &unanswered.cause {
                     UpstreamFailureCause::Cancelled => UpstreamOutcome::Cancelled,
-                    UpstreamFailureCause::Trouble(_) => UpstreamOutcome::Failed,
+                    UpstreamFailureCause::Trouble(trouble) => {
+                        self.metrics.note_failure(&self.name, trouble.to_string());
+                        UpstreamOutcome::Failed
+                    }
                 },
             };
             self.metrics.call(wire, &self.name, end, began.elapsed());

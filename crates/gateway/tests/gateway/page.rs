@@ -262,11 +262,77 @@ async fn two_tenants_see_nothing_of_each_other() {
     assert_eq!(ask(&stage, "GET", &format!("/api/sessions/{id}"), &[of_one], None).await.status, 200);
 }
 
+#[tokio::test]
+async fn an_operator_sees_the_data_of_every_owner_and_nobody_else_does() {
+    let (stage, [desk, one, two]) = with_tokens().await;
+    talk(&stage, Some(&one), "alpha", 2).await;
+    let [desk, of_one, of_two] = [&desk, &one, &two].map(|token| ("x-throughline-token", token.as_str()));
+    let me = ask(&stage, "GET", "/api/me", &[desk], None).await.json();
+    assert_eq!(me["owners"], json!(["local", "one", "two"]));
+    assert_eq!(ask(&stage, "GET", "/api/me", &[of_two], None).await.json()["owners"], json!([]));
+    let listed = ask(&stage, "GET", "/api/sessions?owner=one", &[desk], None).await.json();
+    let id = listed["sessions"][0]["tip"]["id"].as_str().unwrap().to_owned();
+    let own = ask(&stage, "GET", "/api/sessions", &[desk], None).await.json();
+    assert_eq!(own["sessions"].as_array().unwrap().len(), 0);
+    // The owner may name themselves; nobody else may name them, on any path.
+    assert_eq!(ask(&stage, "GET", "/api/sessions?owner=one", &[of_one], None).await.status, 200);
+    for path in ["/api/sessions", "/api/now", "/api/usage", "/api/savings", "/api/search", "/api/events"] {
+        let query = if path == "/api/search" { "?q=alpha&owner=one" } else { "?owner=one" };
+        let seen = ask(&stage, "GET", &format!("{path}{query}"), &[of_two], None).await;
+        assert_eq!((seen.status, seen.text.contains("alpha")), (403, false), "{path}");
+    }
+    for path in ["", "/transcript", "/view", "/state", "/calls", "/compaction", "/export"] {
+        let path = format!("/api/sessions/{id}{path}?owner=one");
+        assert_eq!(ask(&stage, "GET", &path, &[of_two], None).await.status, 403, "{path}");
+        let status = ask(&stage, "GET", &path, &[desk], None).await.status;
+        assert!(status == 200 || path.contains("/compaction"), "{path}: {status}");
+    }
+    let gone = format!("/api/sessions/{id}?owner=one");
+    assert_eq!(ask(&stage, "DELETE", &gone, &[of_two], None).await.status, 403);
+    assert_eq!(ask(&stage, "GET", "/api/sessions?owner=no%20name", &[desk], None).await.status, 400);
+    // Calls are booked under the token they came with.
+    let usage = ask(&stage, "GET", "/api/usage?owner=one", &[desk], None).await.json();
+    let by_token = usage["by_access_token"].as_array().unwrap();
+    assert_eq!((by_token.len(), &by_token[0]["group"], &by_token[0]["calls"]), (1, &json!("one"), &json!(2)));
+    assert_eq!(ask(&stage, "DELETE", &gone, &[desk], None).await.status, 200);
+    // On a gateway without tokens there is nobody to name.
+    let open = Stage::new(None, yes()).await;
+    assert_eq!(ask(&open, "GET", "/api/sessions?owner=one", &[], None).await.status, 403);
+}
+
+#[tokio::test]
+async fn a_preview_takes_another_threshold_and_changes_nothing() {
+    let stage = Stage::new(Some(64_000), yes()).await;
+    talk(&stage, None, "hello", 12).await;
+    let preview =
+        async |wish: Value| ask(&stage, "POST", "/api/sessions/last/compact", &[], Some(wish)).await;
+    let (low, high) = (
+        preview(json!({"preview": true, "threshold_tokens": 4_000})).await.json(),
+        preview(json!({"preview": true, "threshold_tokens": 30_000})).await.json(),
+    );
+    assert_eq!(low["outcome"], "completed", "{low}");
+    let after = |answer: &Value| answer["report"]["tokens"]["after"].as_u64();
+    assert!(after(&high).is_none_or(|tokens| tokens > after(&low).unwrap()), "{low} {high}");
+    let tree = preview(json!({"preview": true, "engine": "lcm", "threshold_tokens": 4_000})).await.json();
+    assert_eq!(tree["outcome"], "completed", "{tree}");
+    assert_ne!(tree["summary"], low["summary"]);
+    // No node of it is in the record.
+    assert_eq!(ask(&stage, "GET", "/api/summaries/1", &[], None).await.status, 404);
+    assert_eq!(preview(json!({"preview": true, "threshold_tokens": 0})).await.status, 400);
+    assert_eq!(preview(json!({"threshold_tokens": 4_000})).await.status, 409, "only for a preview");
+    assert_eq!(preview(json!({"preview": true, "engine": "abacus"})).await.status, 400);
+    let chain = ask(&stage, "GET", "/api/sessions/last", &[], None).await.json();
+    assert_eq!(chain["chain"].as_array().unwrap().len(), 1);
+}
+
 /// Tools that keep what they are asked.
 #[derive(Default)]
 struct KeptWishes(Mutex<Vec<String>>);
 
 impl OperatorTools for KeptWishes {
+    fn engines(&self) -> Result<Value, String> {
+        Ok(json!([{ "name": "compressor", "problem": null }]))
+    }
     fn record_health(&self) -> Result<Value, String> {
         Ok(json!({ "well": true }))
     }

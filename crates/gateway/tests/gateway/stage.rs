@@ -14,7 +14,7 @@ use throughline_gateway::{
     AccessPolicy, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup,
     RecallConfig, RecallFuture, RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
 };
-use throughline_lcm::{RecallLimits, RecallToolset};
+use throughline_lcm::{LcmEngine, LcmSetup, RecallLimits, RecallToolset};
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, HoldLimits, PrefixCache, RetryLimits,
     SecretKey, TimeLimits,
@@ -249,6 +249,17 @@ impl Stage {
         }
     }
 
+    fn preview_engines(&self) -> Vec<(&'static str, EngineSource)> {
+        let (store, host) = (Arc::clone(&self.store), Arc::clone(&self.host) as Arc<dyn Host>);
+        let compressor =
+            |_: &Owner| -> Arc<dyn ContextEngine> { Arc::new(Compressor::new(CompressorSetup::by_rules())) };
+        let lcm = move |owner: &Owner| -> Arc<dyn ContextEngine> {
+            let setup = LcmSetup::by_rules(Arc::clone(&store), owner.clone(), Arc::clone(&host));
+            Arc::new(LcmEngine::for_preview(setup))
+        };
+        vec![(Compressor::NAME, Arc::new(compressor)), (LcmEngine::NAME, Arc::new(lcm))]
+    }
+
     pub(crate) fn config(&self) -> GatewayConfig {
         let options = ClientOptions {
             limits: TimeLimits::REMOTE,
@@ -272,6 +283,7 @@ impl Stage {
                 }],
             },
             engine: Arc::clone(&self.engine),
+            preview_engines: self.preview_engines(),
             policy: CallPolicy {
                 automatic: Automatic::On,
                 record: RecordPolicy::GoOn,

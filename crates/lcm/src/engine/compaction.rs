@@ -459,6 +459,7 @@ impl NodeCompaction<'_> {
         }
         node.tokens = tokens;
         let markdown = document.to_markdown();
+        let target = self.record.nodes.clone();
         let (id, node) = self
             .record
             .ask(move |store, owner| {
@@ -467,7 +468,7 @@ impl NodeCompaction<'_> {
                 }
                 let facts = serde_json::json!(facts);
                 let new = NewNode { author, document: markdown, sources, facts, node: node.clone() };
-                Ok((store.put_node(owner, &session, new, now_ms)?, node))
+                Ok((target.put(store, owner, &session, new, now_ms)?, node))
             })
             .await?;
         head.id = id;

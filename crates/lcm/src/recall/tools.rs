@@ -11,7 +11,7 @@ use throughline_store::{NodeHead, Owner, SessionId, Store, SummaryId};
 
 use crate::engine::render::{heading, minute};
 use crate::limits::RecallLimits;
-use crate::owner_store::OwnerStore;
+use crate::owner_store::{NodeTarget, OwnerStore};
 use crate::recall::expand::{ExpandQuery, ExpandResult, ExpandedItem, Expansion};
 use crate::recall::grep::{GrepAnswer, GrepPattern, GrepQuery};
 use crate::recall::question::{RecallAnswer, RecallQuestion, answer};
@@ -123,7 +123,8 @@ impl RecallToolset {
         summarisers: Arc<dyn SummariserSource>,
         redactor: Option<Redactor>,
     ) -> Self {
-        Self { record: OwnerStore { store, owner }, limits, summarisers, redactor }
+        let record = OwnerStore { store, owner, nodes: NodeTarget::Record };
+        Self { record, limits, summarisers, redactor }
     }
 
     /// The names, descriptions and JSON Schemas of all tools. They are part of every prompt and always the same bytes.

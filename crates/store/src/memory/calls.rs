@@ -120,6 +120,7 @@ fn group_of(session: &Session, call: &NewCall, by: UsageBy) -> String {
         UsageBy::Task => call.task.clone(),
         UsageBy::Program => session.origin.program.clone(),
         UsageBy::CacheMiss => call.cache_miss.as_deref().map(miss_reason).unwrap_or_default().to_owned(),
+        UsageBy::AccessToken => call.access_token.clone().unwrap_or_default(),
     }
 }
 

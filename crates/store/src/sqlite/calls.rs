@@ -114,10 +114,10 @@ fn insert(conn: &Connection, session: &Session, call: &NewCall) -> rusqlite::Res
         .prepare_cached(
             "INSERT INTO calls (session, key, model, provider, task, input, output, cache_read, cache_write, \
              reasoning, is_estimated, usage_raw, cost_micro_usd, uncached_micro_usd, at_ms, latency_ms, \
-             first_token_ms, error, preamble, sent_to_seq, cache_miss) \
+             first_token_ms, error, preamble, sent_to_seq, cache_miss, access_token) \
              VALUES (:session, :key, :model, :provider, :task, :input, :output, :cache_read, :cache_write, \
              :reasoning, :is_estimated, :usage_raw, :cost, :uncached, :at_ms, :latency_ms, :first_token_ms, \
-             :error, :preamble, :sent_to_seq, :cache_miss) ON CONFLICT DO NOTHING",
+             :error, :preamble, :sent_to_seq, :cache_miss, :access_token) ON CONFLICT DO NOTHING",
         )?
         .execute(named_params! {
             ":session": int(session.ordinal),
@@ -141,6 +141,7 @@ fn insert(conn: &Connection, session: &Session, call: &NewCall) -> rusqlite::Res
             ":preamble": call.preamble.as_ref().map(|preamble| &preamble.0),
             ":sent_to_seq": call.sent_to_seq.map(int),
             ":cache_miss": call.cache_miss,
+            ":access_token": call.access_token,
         })?;
     Ok(inserted > 0)
 }
@@ -149,7 +150,8 @@ macro_rules! call_columns {
     () => {
         "calls.id, calls.session, key, calls.model, provider, task, calls.input, calls.output, \
          calls.cache_read, calls.cache_write, calls.reasoning, is_estimated, usage_raw, calls.cost_micro_usd, \
-         uncached_micro_usd, at_ms, latency_ms, first_token_ms, error, preamble, sent_to_seq, cache_miss"
+         uncached_micro_usd, at_ms, latency_ms, first_token_ms, error, preamble, sent_to_seq, cache_miss, \
+         access_token"
     };
 }
 
@@ -210,6 +212,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<NewCall> {
         preamble: row.get::<_, Option<String>>(19)?.map(PreambleId),
         sent_to_seq: optional(20)?,
         cache_miss: row.get(21)?,
+        access_token: row.get(22)?,
     })
 }
 
@@ -228,6 +231,7 @@ fn group_expression(by: UsageBy) -> String {
         UsageBy::Project => "coalesce(project, '')".to_owned(),
         UsageBy::Task => "task".to_owned(),
         UsageBy::Program => "program".to_owned(),
+        UsageBy::AccessToken => "coalesce(access_token, '')".to_owned(),
         UsageBy::CacheMiss => {
             let cases = MISS_REASONS
                 .iter()

@@ -56,7 +56,7 @@ pub struct Diagnosis {
     pub messages: u64,
     /// Artifacts that were looked at.
     pub artifacts: u64,
-    /// Size of the database.
+    /// Size of the database, with what is written to it and still stands in its journal.
     pub database_bytes: u64,
 }
 
@@ -75,7 +75,7 @@ impl Diagnosis {
     ) -> Result<Diagnosis> {
         let folder = ArtifactFolder::at(artifacts_beside(path));
         let mut diagnosis = Diagnosis {
-            database_bytes: std::fs::metadata(path).map_or(0, |found| found.len()),
+            database_bytes: file_bytes(path) + file_bytes(&connection::beside(path, "-wal")),
             ..Diagnosis::default()
         };
         // Before a connection makes files of its own, and before the moment that is looked at: what is put into the folder
@@ -102,6 +102,10 @@ impl Diagnosis {
 enum FileState {
     Record(Connection),
     Nothing(RecordProblem),
+}
+
+fn file_bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
 /// Finds out what lies at the place of a record, for a program that knows schema versions up to `known`.

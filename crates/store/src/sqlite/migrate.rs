@@ -34,7 +34,8 @@ pub(super) struct MigrationContext<'a> {
 pub(super) type MigrationStep = fn(&mut MigrationContext<'_>) -> TxResult<()>;
 
 /// Every step there is, in order. What a released step leads to never changes again.
-pub(super) const STEPS: &[MigrationStep] = &[create, index_by_longer_fingerprints, add_vectors];
+pub(super) const STEPS: &[MigrationStep] =
+    &[create, index_by_longer_fingerprints, add_vectors, name_access_tokens];
 
 fn create(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     bench.conn.execute_batch(include_str!("schema.sql"))?;
@@ -64,6 +65,11 @@ fn index_by_longer_fingerprints(bench: &mut MigrationContext<'_>) -> TxResult<()
 /// The third version has room for vectors. They are made later, in the background, where a model is configured.
 fn add_vectors(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench.conn.execute_batch(vectors::SCHEMA)?)
+}
+
+/// The fourth version has the name of the access token that a call was made for.
+fn name_access_tokens(bench: &mut MigrationContext<'_>) -> TxResult<()> {
+    Ok(bench.conn.execute_batch("ALTER TABLE calls ADD COLUMN access_token TEXT")?)
 }
 
 /// The version that a list of steps leads to.

@@ -14,6 +14,7 @@ use crate::call::{PreambleId, StoredCall, UsageKind};
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
 use crate::message::MessageHead;
+use crate::savings::hour_writes;
 use crate::sessions::session::Session;
 use crate::store::Store;
 use crate::views::item::ViewMessage;
@@ -117,6 +118,8 @@ pub struct CallContext {
     pub usage: Usage,
     /// How they are known.
     pub usage_kind: UsageKind,
+    /// Part of the cache writes that live for an hour instead of minutes.
+    pub cache_write_1h: u64,
     /// Cost in millionths of a dollar, where it is known.
     pub cost_micro_usd: Option<u64>,
     /// What the same tokens would have cost without a cache.
@@ -181,6 +184,7 @@ impl CallContext {
     fn of(call: StoredCall, window: Option<&WindowSums>, preamble: PreambleBytes) -> Self {
         let StoredCall { id, session, call } = call;
         let total = call.usage.prompt();
+        let cache_write_1h = hour_writes(&call);
         let sent = match (call.sent_to_seq, window) {
             (Some(to_seq), Some(window)) if total > 0 => Some(window.up_to(to_seq).within(total, preamble)),
             _ => None,
@@ -194,6 +198,7 @@ impl CallContext {
             task: call.task,
             usage: call.usage,
             usage_kind: call.usage_kind,
+            cache_write_1h,
             cost_micro_usd: call.cost_micro_usd,
             uncached_micro_usd: call.uncached_micro_usd,
             latency_ms: call.latency_ms,

@@ -93,6 +93,7 @@ fn lists(store: &dyn Store, owner: &Owner) -> Vec<String> {
         UsageBy::Project,
         UsageBy::Program,
         UsageBy::CacheMiss,
+        UsageBy::AccessToken,
         UsageBy::Day { offset_minutes: 90 },
     ];
     answers.extend(ways.map(|by| told(store.usage(owner, &CallFilter::default(), by))));

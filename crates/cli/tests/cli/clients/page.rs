@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use throughline_testkit::{Missing, Reply, Script, ScriptedUpstream, skip};
+use throughline_provider::{CacheStyle, PrefixCache};
+use throughline_testkit::{Missing, Reply, Script, ScriptedUpstream, UpstreamOptions, skip};
 
 use crate::clients::gateway::Gateway;
 use crate::clients::process;
@@ -64,9 +65,13 @@ fn logged(steps: usize) -> String {
 async fn every_page_works_in_a_browser() {
     let Some(web) = installed() else { return };
     let script = Script::answering(|_| Reply::text("In `src/parser.rs` the end is **off by one**."));
-    let upstream = ScriptedUpstream::start(script).await.unwrap();
+    // It reports usage as a provider with a cache does, so that the pages have figures to show.
+    let cache = Some(PrefixCache::new(CacheStyle::AUTOMATIC));
+    let options = UpstreamOptions { cache, ..UpstreamOptions::default() };
+    let upstream = ScriptedUpstream::start_with(options, script).await.unwrap();
     let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("session.jsonl"), logged(20)).unwrap();
+    let log = home.path().join("session.jsonl");
+    std::fs::write(&log, logged(20)).unwrap();
     let open = Gateway::start(home, &upstream.url());
     open.ask(&["import", "session.jsonl"]);
     open.ask(&["sessions", "rename", "last", "<img src=x onerror=alert(1)> \u{202e}title"]);
@@ -91,6 +96,7 @@ async fn every_page_works_in_a_browser() {
     let mut node = Command::new("node");
     node.current_dir(web).arg("tests/page.mjs");
     node.env("OPEN_URL", open.url()).env("TOKEN_URL", closed.url()).env("IMPORTED", imported);
+    node.env("PROGRAM", env!("CARGO_BIN_EXE_throughline")).env("LOG", log);
     node.env("OPERATOR", operator).env("TENANT_ONE", one).env("TENANT_TWO", two).env("SHOTS", shots);
     let place = output.path().to_owned();
     let ended = tokio::task::spawn_blocking(move || process::run(&mut node, &place, LIMIT)).await.unwrap();

@@ -41,6 +41,7 @@ fn a_call_is_read_back_as_it_was_booked(store: &dyn Store) {
         preamble: Some(preamble),
         sent_to_seq: Some(4),
         cache_miss: Some("tools changed".into()),
+        access_token: Some("desk".into()),
         ..call("k", -7)
     };
     assert_eq!(
@@ -141,7 +142,8 @@ fn totals_are_grouped_by_what_is_asked_for(store: &dyn Store) {
         |name: &str, origin| store.open_session(NewSession { origin, ..new_session(name) }, None).unwrap();
     open_from("one", origin("codex", Some("/roof")));
     open_from("two", origin("hermes", None));
-    let titled = NewCall { model: "model-b".into(), task: "title".into(), ..call("b", 2) };
+    let access_token = Some("desk".into());
+    let titled = NewCall { model: "model-b".into(), task: "title".into(), access_token, ..call("b", 2) };
     store.record_calls(&owner(), &id("one"), vec![call("a", 1), titled]).unwrap();
     store.record_calls(&owner(), &id("two"), vec![call("c", 3)]).unwrap();
     let named =
@@ -150,6 +152,7 @@ fn totals_are_grouped_by_what_is_asked_for(store: &dyn Store) {
     assert_eq!(groups(store, UsageBy::Task), named(&[("chat", 2), ("title", 1)]));
     assert_eq!(groups(store, UsageBy::Program), named(&[("codex", 2), ("hermes", 1)]));
     assert_eq!(groups(store, UsageBy::Project), named(&[("", 1), ("/roof", 2)]));
+    assert_eq!(groups(store, UsageBy::AccessToken), named(&[("", 2), ("desk", 1)]));
 }
 
 fn cache_misses_are_grouped_by_reason_without_their_figures(store: &dyn Store) {

@@ -71,7 +71,12 @@ fn locomo_sample(sample: &Value) -> Option<Examined> {
     for question in sample.get("qa")?.as_array()? {
         let evidence = question.get("evidence").and_then(Value::as_array).into_iter().flatten();
         let evidence: HashSet<u64> =
-            evidence.filter_map(Value::as_str).filter_map(|id| places.get(id).copied()).collect();
+            // Some entries name several turns at once.
+            evidence
+                .filter_map(Value::as_str)
+                .flat_map(|ids| ids.split([';', ',', ' ']))
+                .filter_map(|id| places.get(id).copied())
+                .collect();
         questions.extend(asked(question, evidence));
     }
     let name = sample.get("sample_id").and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -94,6 +94,14 @@ impl ParsedQuery {
         }
     }
 
+    /// Words that are wanted alone and as they are written: every text that holds all words has each of these as one term.
+    pub(crate) fn single_words(&self) -> impl Iterator<Item = &str> {
+        self.wanted
+            .iter()
+            .filter(|wanted| wanted.atoms.len() == 1 && !wanted.as_prefix)
+            .filter_map(|wanted| wanted.whole.as_deref())
+    }
+
     /// What to look up. The first finds texts that write the question as it does; the second, if there is one, all
     /// texts that hold its words. What tells most comes first.
     pub(crate) fn look_ups(&self) -> Vec<LookUp> {

@@ -11,9 +11,6 @@ use crate::search::terms::{TextTerm, each_term};
 
 /// Of a longer question so many words count. The longest are taken: they are the rarest.
 const MAX_QUESTION_WORDS: usize = 32;
-/// So many of them are looked up in an index; the others only decide between what was found. Each costs a read of every
-/// segment.
-const MAX_LOOKED_UP_WORDS: usize = 10;
 /// Of a longer question so many bytes are read: some thousand words.
 const MAX_QUESTION_BYTES: usize = 16 * 1024;
 /// Words whose forms share so many letters are looked up by these; the index knows beginnings of this length.
@@ -129,13 +126,19 @@ impl Question {
         })
     }
 
-    /// By which fingerprints its words are looked up, with the number of each word. A text that holds a form of a word
-    /// has one of them, but for rare forms of short words.
-    pub(crate) fn look_ups(&self) -> Vec<(usize, Vec<u32>)> {
+    /// The number of a word that is written just so.
+    pub(crate) fn number_of(&self, term: &str) -> Option<usize> {
+        self.words.iter().position(|word| word.term == term)
+    }
+
+    /// By which fingerprints its words are looked up, with the number of each word: of more than `most` words the longest, which
+    /// are the rarest. A text that holds a form of a word has one of them, but for rare forms of short words. The first is that
+    /// of the word as it is written.
+    pub(crate) fn look_ups(&self, most: usize) -> Vec<(usize, Vec<u32>)> {
         let mut words: Vec<(usize, &QuestionWord)> = self.words.iter().enumerate().collect();
-        if words.len() > MAX_LOOKED_UP_WORDS {
+        if words.len() > most {
             words.sort_by_key(|(_, word)| std::cmp::Reverse(word.term.len()));
-            words.truncate(MAX_LOOKED_UP_WORDS);
+            words.truncate(most);
         }
         words.into_iter().map(|(number, word)| (number, self.fingerprints_of(word))).collect()
     }

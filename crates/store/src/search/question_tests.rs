@@ -62,7 +62,7 @@ fn every_looked_up_form_is_indexed() {
         let mut set = FingerprintSet::default();
         set.add_text(text);
         let indexed = set.take();
-        let look_ups = Question::new(question).look_ups();
+        let look_ups = Question::new(question).look_ups(32);
         let is_found = look_ups.iter().any(|(_, any)| any.iter().any(|wanted| indexed.contains(wanted)));
         assert!(is_found, "{question} in {text}");
     }

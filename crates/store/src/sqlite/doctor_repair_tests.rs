@@ -5,6 +5,7 @@ use crate::sessions::lock::Holder;
 use super::tests::*;
 use super::*;
 use crate::call::{CallFilter, UsageBy};
+use crate::ids::Owner;
 use crate::search::request::SearchMode;
 use crate::sessions::lock::{LockRecord, LockRequest};
 use crate::sessions::session::SessionFilter;
@@ -178,7 +179,15 @@ fn a_lost_index_is_made_anew() {
     home.sql("DELETE FROM clues_open; DELETE FROM artifact_pieces");
     assert_eq!(home.finding(), RecordProblem::SearchIndex { missing: 6, surplus: 0 });
     assert!(!home.finds("alpha", SearchMode::AllWords));
+    // A search names what it cannot see, to its owner and to nobody else.
+    let unseen = |owner: &Owner| {
+        let asked = crate::search::request::SearchQuery { text: "alpha".into(), ..Default::default() };
+        home.open().search(owner, &asked).unwrap().unseen
+    };
+    assert!(!unseen(&owner()).is_empty());
+    assert_eq!(unseen(&Owner::new("nobody")), []);
     home.repair_all_but(&[]);
+    assert_eq!(unseen(&owner()), []);
     for word in ["alpha", "epsilon", "artifact"] {
         assert!(home.finds(word, SearchMode::Words), "{word}");
         assert!(home.finds(&word[1..], SearchMode::Substring), "{word}");

@@ -4,6 +4,7 @@
 //! The work is bounded whatever is asked. Where an answer would need more, what was looked at is what is newest, and the
 //! answer says so.
 
+mod blocks;
 mod candidates;
 mod hits;
 mod meaning;
@@ -25,14 +26,20 @@ use crate::search::rank::best;
 use crate::search::request::{MatchedWords, SearchAnswer, SearchMode, SearchQuery};
 
 use super::error::TxResult;
+use blocks::{QuestionBlocks, wanted_alone};
 use hits::HitBuilder;
 use meaning::SearchMeaning;
-use proposals::{note_unindexed, substring_candidates, word_candidates};
+use proposals::{MESSAGE_ROWS, is_small, note_unindexed, segments, substring_candidates, word_candidates};
 use ranked::RankedSearch;
 use scope::SearchScope;
 use state::SearchState;
 
 pub(in crate::sqlite) use candidates::{SearchRow, row_columns};
+
+/// Words of a whole question at least, ...
+const MIN_WHOLE: usize = 4;
+/// ... and those of them that tell something.
+const MIN_TELLING: usize = 3;
 
 /// The vector of a question, or why there is none.
 pub(super) struct QuestionMeaning {
@@ -50,12 +57,24 @@ pub(super) fn search(
 ) -> TxResult<SearchAnswer> {
     let parsed = ParsedQuery::new(&query.text);
     let mut scope = SearchScope::new(conn, owner, query)?;
+    let question = Question::new(&query.text);
+    let is_ranked = query.mode == SearchMode::Words;
+    // Hardly any text has all words of a whole question: what its words are in is known first, and spares look-ups.
+    let is_whole_question = is_ranked && parsed.wanted.len() >= MIN_WHOLE && question.len() >= MIN_TELLING;
+    let mut blocks = match is_whole_question {
+        true => question_blocks(conn, &scope, &question)?,
+        false => None,
+    };
+    let alone = wanted_alone(&question, &parsed);
     let mut answer = SearchAnswer::default();
     let mut shown = HashSet::new();
     for way in parsed.ways(query.mode) {
         let mut gathered = SearchState::new(&parsed, *way);
         match way {
-            SearchMethod::Words => word_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?,
+            SearchMethod::Words => {
+                let known = blocks.as_ref().map(|blocks| (blocks, alone.clone()));
+                word_candidates(conn, artifacts, &parsed, &known, &mut scope, &mut gathered)?;
+            }
             SearchMethod::Substring => {
                 substring_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?
             }
@@ -74,8 +93,10 @@ pub(super) fn search(
     }
     let is_question = parsed.wanted.len() > 1 && !answer.as_substring;
     let wants_more = answer.hits.len() < query.limit() && (is_question || answer.hits.is_empty());
-    if query.mode == SearchMode::Words && wants_more {
-        let question = Question::new(&query.text);
+    if is_ranked && wants_more {
+        if blocks.is_none() {
+            blocks = question_blocks(conn, &scope, &question)?;
+        }
         let room = query.limit() - answer.hits.len();
         let meaning = match meaning {
             Some(meaning) => SearchMeaning::find(conn, &scope, meaning)?,
@@ -83,9 +104,23 @@ pub(super) fn search(
         };
         answer.meaning = meaning.report;
         let builder = HitBuilder::new(conn, artifacts, &mut scope);
-        answer.hits.extend(RankedSearch::new(builder, &question, &shown).hits(room, &meaning.nearest)?);
+        let ranked = RankedSearch::new(builder, &question, &shown);
+        answer.hits.extend(ranked.hits(blocks.as_ref(), room, &meaning.nearest)?);
     }
-    note_unindexed(conn, &mut scope)?;
+    note_unindexed(conn, blocks.as_ref(), &mut scope)?;
     answer.unseen = scope.unseen()?;
     Ok(answer)
+}
+
+/// The blocks of messages that hold words of a question; `None` where everything is read instead.
+fn question_blocks(
+    conn: &Connection,
+    scope: &SearchScope<'_>,
+    question: &Question,
+) -> TxResult<Option<QuestionBlocks>> {
+    if is_small(conn, scope)? {
+        return Ok(None);
+    }
+    let segments = segments(conn, MESSAGE_ROWS)?;
+    QuestionBlocks::look_up(conn, question, segments, &scope.fingerprints()?).map(Some)
 }

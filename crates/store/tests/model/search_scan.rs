@@ -111,6 +111,11 @@ impl Author {
                 let held = self.passage(text, 2).split_whitespace().collect::<Vec<_>>().join("_");
                 format!("{held} {}", self.passage(text, 1))
             }
+            "many words" => {
+                let mut words: Vec<&str> = self.passage(text, 7).split_whitespace().collect();
+                words.reverse();
+                words.join(" ")
+            }
             "a path" => self.passage(text, 2).split_whitespace().collect::<Vec<_>>().join("/"),
             "a beginning" => {
                 let word = self.passage(text, 1);
@@ -183,6 +188,15 @@ fn found(answer: SearchAnswer) -> Option<Found> {
     answer.ranked_newest.is_none().then_some(Found { as_substring: answer.as_substring, hits })
 }
 
+/// A search that also ranks passages finds first what all words find, in the same order.
+fn ranked_goes_on_from_exact(store: &dyn Store, owner: &Owner, query: &SearchQuery) {
+    let exact = SearchQuery { limit: 50, ..query.clone() };
+    let ranked = SearchQuery { mode: SearchMode::Words, ..exact.clone() };
+    let (exact, ranked) = (store.search(owner, &exact).unwrap(), store.search(owner, &ranked).unwrap());
+    assert_eq!(ranked.hits.get(..exact.hits.len()), Some(exact.hits.as_slice()), "{:?}", query.text);
+    assert_eq!(ranked.as_substring, exact.as_substring, "{:?}", query.text);
+}
+
 fn compare(indexed: &dyn Store, scanned: &MemoryStore, texts: &[String], seed: u64) {
     let mut author = Author::new(seed);
     for kind in [
@@ -194,6 +208,7 @@ fn compare(indexed: &dyn Store, scanned: &MemoryStore, texts: &[String], seed: u
         "identifiers and words",
         "a path",
         "a beginning",
+        "many words",
         "a substring",
     ] {
         let (mut compared, mut hits) = (0, 0);
@@ -209,6 +224,9 @@ fn compare(indexed: &dyn Store, scanned: &MemoryStore, texts: &[String], seed: u
             let Some(by_index) = found(indexed.search(&owner, &query).unwrap()) else { continue };
             let by_scan = found(scanned.scan(&owner, &query).unwrap()).unwrap();
             assert_eq!(by_index, by_scan, "{kind}: {:?} for {owner}", query.text);
+            if kind != "a substring" && compared % 4 == 0 {
+                ranked_goes_on_from_exact(indexed, &owner, &query);
+            }
             compared += 1;
             hits += by_scan.hits.len();
         }

@@ -66,8 +66,19 @@ pub(super) fn weight(mean_words: f64) -> f64 {
 }
 
 /// Gives candidates the scores of both lists together. `near` has the places of the nearest passages, by the keys of
-/// candidates; scores are those by words, and zero for candidates that were found by meaning alone.
-pub(super) fn fuse<P>(candidates: &mut [PassageCandidate<P>], near: &HashMap<usize, usize>, weight: f64) {
+/// candidates; scores are those by words, and zero for candidates that hold none. The first `by_words` candidates are those a search
+/// by words alone has found: without weight, no other comes before these.
+pub(super) fn fuse<P>(
+    candidates: &mut [PassageCandidate<P>],
+    by_words: usize,
+    near: &HashMap<usize, usize>,
+    weight: f64,
+) {
+    if weight <= 0.0 {
+        for candidate in candidates.iter_mut().skip(by_words) {
+            (candidate.score, candidate.holds_all) = (0.0, false);
+        }
+    }
     let mut by_words: Vec<(f64, bool, usize)> = candidates
         .iter()
         .enumerate()

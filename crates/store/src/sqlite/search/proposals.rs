@@ -8,11 +8,12 @@ use std::ops::Range;
 use rusqlite::{Connection, Statement, params};
 
 use crate::artifacts::folder::ArtifactFolder;
-use crate::search::fingerprint::{fingerprints_of_any, rarest_triples};
+use crate::search::fingerprint::{BlockSet, fingerprints_of_any, rarest_triples};
 use crate::search::query::ParsedQuery;
 
 use super::super::error::TxResult;
 use super::super::fingerprint_index::{IndexLookup, IndexSegment, LookupTerms};
+use super::blocks::QuestionBlocks;
 use super::candidates::{SearchRow, row_columns};
 use super::scope::SearchScope;
 use super::state::{Bounds, SearchState};
@@ -20,25 +21,30 @@ use super::state::{Bounds, SearchState};
 /// Things the index is asked for at once; the first tell most. Texts decide about the rest.
 const MAX_LOOKED_UP: usize = 40;
 /// A conversation of fewer messages is read through rather than looked up.
-pub(super) const SMALL_CONVERSATION: i64 = 3_000;
+const SMALL_CONVERSATION: i64 = 3_000;
 
 /// The first and the last row of each kind.
 pub(super) const MESSAGE_ROWS: &str = "SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages)";
 pub(super) const PIECE_ROWS: &str =
     "SELECT (SELECT min(row) FROM artifact_pieces), (SELECT max(row) FROM artifact_pieces)";
 
+/// What is known of the blocks of messages before a query is looked up: numbers of the words of a question that every text has which
+/// holds the words of the query.
+pub(super) type KnownBlocks<'b> = Option<(&'b QuestionBlocks, Vec<usize>)>;
+
 /// Gathers messages and pieces of artifacts that hold the words of a question.
 pub(super) fn word_candidates(
     conn: &Connection,
     artifacts: &ArtifactFolder,
     query: &ParsedQuery,
+    known: &KnownBlocks<'_>,
     scope: &mut SearchScope<'_>,
     gathered: &mut SearchState<'_>,
 ) -> TxResult<()> {
     for look_up in query.look_ups() {
         let wanted: Vec<Vec<u32>> =
             look_up.iter().take(MAX_LOOKED_UP).flat_map(|one_of| fingerprints_of_any(one_of)).collect();
-        messages_with(conn, &wanted, scope, gathered)?;
+        messages_with(conn, &wanted, known, scope, gathered)?;
         pieces_with(conn, artifacts, &wanted, scope, gathered)?;
     }
     Ok(())
@@ -55,10 +61,10 @@ pub(super) fn substring_candidates(
     let wanted = each_alone(rarest_triples(&query.substring));
     if wanted.is_empty() && !query.wanted.is_empty() {
         // Words first: they are found wherever they are.
-        word_candidates(conn, artifacts, query, scope, gathered)?;
+        word_candidates(conn, artifacts, query, &None, scope, gathered)?;
     }
     if !read_small_conversation(conn, scope, gathered)? {
-        messages_with(conn, &wanted, scope, gathered)?;
+        messages_with(conn, &wanted, &None, scope, gathered)?;
     }
     pieces_with(conn, artifacts, &wanted, scope, gathered)
 }
@@ -72,6 +78,7 @@ fn each_alone(fingerprints: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
 fn messages_with(
     conn: &Connection,
     wanted: &LookupTerms,
+    known: &KnownBlocks<'_>,
     scope: &mut SearchScope<'_>,
     gathered: &mut SearchState<'_>,
 ) -> TxResult<()> {
@@ -83,7 +90,7 @@ fn messages_with(
         row_columns!(),
         " FROM messages m WHERE m.id >= ?1 AND m.id < ?2 ORDER BY m.id DESC"
     ))?;
-    each_block(conn, segments, &wanted, |rows| {
+    each_block(conn, segments, &wanted, known, |rows| {
         messages_in(&mut statement, rows, &mut bounds, scope, gathered)
     })
 }
@@ -97,7 +104,7 @@ fn pieces_with(
     gathered: &mut SearchState<'_>,
 ) -> TxResult<()> {
     let segments = segments(conn, PIECE_ROWS)?;
-    each_block(conn, segments, wanted, |rows| pieces_in(conn, artifacts, rows, scope, gathered))
+    each_block(conn, segments, wanted, &None, |rows| pieces_in(conn, artifacts, rows, scope, gathered))
 }
 
 /// Whether to go on.
@@ -120,12 +127,16 @@ pub(super) fn segments(conn: &Connection, sql: &str) -> TxResult<Vec<IndexSegmen
 }
 
 /// Notes messages that the index does not know at all: it was damaged, or another program removed parts of it.
-pub(super) fn note_unindexed(conn: &Connection, scope: &mut SearchScope<'_>) -> TxResult<()> {
+pub(super) fn note_unindexed(
+    conn: &Connection,
+    known: Option<&QuestionBlocks>,
+    scope: &mut SearchScope<'_>,
+) -> TxResult<()> {
     let lookup = IndexLookup::new(conn)?;
     let mut select =
         conn.prepare_cached("SELECT session, seq FROM messages WHERE id >= ?1 AND id < ?2 LIMIT 20")?;
     for segment in segments(conn, MESSAGE_ROWS)? {
-        if lookup.knows(segment)? {
+        if known.is_some_and(|blocks| blocks.knows(segment)) || lookup.knows(segment)? {
             continue;
         }
         let rows = segment.rows();
@@ -145,13 +156,20 @@ fn each_block(
     conn: &Connection,
     segments: Vec<IndexSegment>,
     wanted: &LookupTerms,
+    known: &KnownBlocks<'_>,
     mut look: impl FnMut(Range<i64>) -> TxResult<ScanStep>,
 ) -> TxResult<()> {
     let mut holders = IndexLookup::new(conn)?;
     for segment in segments.into_iter().rev() {
+        let within = known.as_ref().map(|(blocks, words)| blocks.with_all(segment, words));
+        if within.as_ref().is_some_and(BlockSet::is_empty) {
+            continue;
+        }
+        let mut found = holders.of(segment, wanted)?;
+        within.iter().for_each(|within| found.keep(within));
         // IndexBlocks that follow one another are read as one.
         let mut run: Option<Range<i64>> = None;
-        for block in holders.of(segment, wanted)?.descending() {
+        for block in found.descending() {
             let rows = segment.rows_of(block);
             let before = match &mut run {
                 Some(run) if rows.end == run.start => {
@@ -214,8 +232,21 @@ fn pieces_in(
     Ok(ScanStep::Yes)
 }
 
+/// Whether everything that may be seen is so little that it is read rather than looked up.
+pub(super) fn is_small(conn: &Connection, scope: &SearchScope<'_>) -> TxResult<bool> {
+    let messages = match scope.chains() {
+        Some(chains) => messages_of(conn, &chains)?,
+        None => {
+            let rows: (Option<i64>, Option<i64>) =
+                conn.prepare_cached(MESSAGE_ROWS)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.1.unwrap_or_default() - rows.0.unwrap_or_default()
+        }
+    };
+    Ok(messages <= SMALL_CONVERSATION)
+}
+
 /// How many messages some chains have.
-pub(super) fn messages_of(conn: &Connection, chains: &[i64]) -> TxResult<i64> {
+fn messages_of(conn: &Connection, chains: &[i64]) -> TxResult<i64> {
     let mut count =
         conn.prepare_cached("SELECT coalesce(sum(messages), 0) FROM sessions WHERE chain = ?1")?;
     chains.iter().try_fold(0, |sum, chain| Ok(sum + count.query_row([chain], |row| row.get::<_, i64>(0))?))

@@ -12,7 +12,6 @@ use throughline_transcript::Role;
 
 use crate::artifacts::artifact::ArtifactId;
 use crate::ids::Millis;
-use crate::search::fingerprint::BlockSet;
 use crate::search::meaning::Nearest;
 use crate::search::passages::{
     Commonness, HeldWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
@@ -25,13 +24,13 @@ use crate::search::snippet::one_line;
 use crate::search::windows::{PASSAGE_WORDS, count_words, first_words, last_words};
 
 use super::super::error::TxResult;
-use super::super::fingerprint_index::{IndexLookup, IndexSegment};
 use super::super::indexing::PieceText;
 use super::super::rows::int;
+use super::blocks::QuestionBlocks;
 use super::candidates::{SearchRow, newest_reference, row_columns};
 use super::hits::{HitBuilder, HitLocation, RunsOf};
 use super::meaning;
-use super::proposals::{MESSAGE_ROWS, PIECE_ROWS, SMALL_CONVERSATION, messages_of, segments};
+use super::proposals::{PIECE_ROWS, segments};
 
 /// Texts of messages that are read of a large record, and their bytes: as many as take a few milliseconds.
 const MAX_MESSAGES_READ: usize = 600;
@@ -44,12 +43,6 @@ const MAX_PIECES_READ: usize = 16;
 const MAX_PIECES_SEEN: usize = 1_000;
 /// Windows that are completed with the messages beside them, at least: a few times what is shown, for some of them overlap.
 const MIN_COMPLETED: usize = 60;
-/// A word in more than this share of the blocks proposes none: it tells little, and would propose most of the record.
-const COMMON_SHARE: f64 = 0.25;
-/// Of a large record every such segment says how common words are, ...
-const SAMPLED_EVERY: usize = 16;
-/// ... where there are at least so many of these.
-const MIN_SAMPLED_SEGMENTS: usize = 4;
 /// Messages beside a short one that are read to complete it.
 const MAX_BESIDE: u64 = 8;
 
@@ -98,20 +91,23 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         Self { builder, question, shown, texts: Vec::new(), newest_ms: 0 }
     }
 
-    /// The best passages, at most so many. `nearest` are those nearest in meaning; none where nothing is known of that.
-    pub(super) fn hits(mut self, limit: usize, nearest: &Nearest) -> TxResult<Vec<Hit>> {
+    /// The best passages, at most so many. Messages of `blocks` are read; everything where there are none. `nearest` are those
+    /// nearest in meaning; none where nothing is known of that.
+    pub(super) fn hits(
+        mut self,
+        blocks: Option<&QuestionBlocks>,
+        limit: usize,
+        nearest: &Nearest,
+    ) -> TxResult<Vec<Hit>> {
         if (self.question.is_empty() && nearest.hits.is_empty()) || limit == 0 {
             return Ok(Vec::new());
         }
-        let from_index = match self.is_small()? {
-            true => {
-                self.read_everything()?;
-                None
-            }
-            false => Some(self.read_proposed()?),
-        };
+        match blocks {
+            None => self.read_everything()?,
+            Some(blocks) => self.read_proposed(blocks)?,
+        }
         self.read_pieces()?;
-        let commonness = self.commonness(from_index);
+        let commonness = self.commonness(blocks.map(QuestionBlocks::commonness));
         let weights = commonness.weights();
         let of = self.question.len();
         let mut windows: Vec<(f64, WindowPlace)> = Vec::new();
@@ -158,6 +154,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             .fold((0, 0), |(words, messages), text| (words + text.windows.length, messages + 1));
         let rows: HashMap<i64, usize> =
             self.texts.iter().enumerate().map(|(at, text)| (text.row, at)).collect();
+        let by_words = candidates.len();
         let mut near: HashMap<usize, usize> = HashMap::new();
         let mut rank = 0;
         for hit in nearest.hits.iter().take(MIN_COMPLETED) {
@@ -185,7 +182,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
             rank += 1;
         }
         let mean_words = words as f64 / f64::from(messages.max(1));
-        meaning::fuse(candidates, &near, meaning::weight(mean_words));
+        meaning::fuse(candidates, by_words, &near, meaning::weight(mean_words));
         Ok(())
     }
 
@@ -200,22 +197,6 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         let at = self.texts.len().saturating_sub(1);
         let holds = |text: &RankedText| text.windows.held.iter().any(|window| window.part == part);
         Ok((read == MessageReading::Added && self.texts.get(at).is_some_and(holds)).then_some((at, part)))
-    }
-
-    /// Whether everything that may be seen is read rather than looked up.
-    fn is_small(&self) -> TxResult<bool> {
-        let messages = match self.builder.scope.chains() {
-            Some(chains) => messages_of(self.builder.conn, &chains)?,
-            None => {
-                let rows: (Option<i64>, Option<i64>) = self
-                    .builder
-                    .conn
-                    .prepare_cached(MESSAGE_ROWS)?
-                    .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                rows.1.unwrap_or_default() - rows.0.unwrap_or_default()
-            }
-        };
-        Ok(messages <= SMALL_CONVERSATION)
     }
 
     fn read_everything(&mut self) -> TxResult<()> {
@@ -288,19 +269,16 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         Ok(MessageReading::Added)
     }
 
-    /// Reads the messages of the blocks whose words tell most; gives how common the words are in all blocks.
-    fn read_proposed(&mut self) -> TxResult<Commonness> {
+    /// Reads the messages of the blocks whose words tell most.
+    fn read_proposed(&mut self, blocks: &QuestionBlocks) -> TxResult<()> {
         let conn = self.builder.conn;
-        let required = self.builder.scope.fingerprints()?;
-        let segments = segments(conn, MESSAGE_ROWS)?;
-        let (commonness, blocks) = self.weigh_blocks(segments, &required)?;
         let mut statement = conn.prepare_cached(concat!(
             "SELECT ",
             row_columns!(),
             " FROM messages m WHERE m.id >= ?1 AND m.id < ?2"
         ))?;
         let (mut seen, mut read, mut bytes) = (0, 0, 0);
-        for rows in blocks {
+        for rows in blocks.best() {
             let mut rows = statement.query(params![rows.start, rows.end])?;
             while let Some(row) = rows.next()? {
                 seen += 1;
@@ -313,79 +291,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
                 break;
             }
         }
-        Ok(commonness)
-    }
-
-    /// Blocks that hold words of the question, those first whose words tell most; of two that tell the same the newer.
-    fn weigh_blocks(
-        &self,
-        segments: Vec<IndexSegment>,
-        required: &[Vec<u32>],
-    ) -> TxResult<(Commonness, Vec<Range<i64>>)> {
-        let look_ups = self.question.look_ups();
-        let mut fingerprints: Vec<Vec<u32>> = look_ups.iter().map(|(_, forms)| forms.clone()).collect();
-        let mut lookup = IndexLookup::new(self.builder.conn)?;
-        let common_shares = common_shares(&mut lookup, &segments, &fingerprints)?;
-        for (forms, share) in fingerprints.iter_mut().zip(&common_shares) {
-            if share.is_some() {
-                forms.clear();
-            }
-        }
-        let mut commonness = Commonness { holding: vec![0.0; self.question.len()], ..Commonness::default() };
-        let mut found: Vec<(IndexSegment, Vec<BlockSet>)> = Vec::with_capacity(segments.len());
-        for segment in segments {
-            let mut holders = lookup.by_word(segment, &fingerprints)?;
-            if !required.is_empty() {
-                let admitted = lookup.of(segment, required)?;
-                commonness.runs += admitted.len() as f64;
-                holders.iter_mut().for_each(|holders| holders.keep(&admitted));
-            } else {
-                commonness.runs += segment.blocks() as f64;
-            }
-            for ((word, _), holders) in look_ups.iter().zip(&holders) {
-                if let Some(holding) = commonness.holding.get_mut(*word) {
-                    *holding += holders.len() as f64;
-                }
-            }
-            found.push((segment, holders));
-        }
-        for ((word, _), share) in look_ups.iter().zip(&common_shares) {
-            if let (Some(share), Some(holding)) = (share, commonness.holding.get_mut(*word)) {
-                *holding = commonness.runs * share;
-            }
-        }
-        let weights = commonness.weights();
-        let is_common = |word: usize| {
-            commonness.holding.get(word).is_some_and(|holding| *holding > commonness.runs * COMMON_SHARE)
-        };
-        let all_common = look_ups.iter().all(|(word, _)| is_common(*word));
-        let mut blocks: Vec<(f64, i64, i64)> = Vec::new();
-        for (segment, holders) in &found {
-            let mut scores = vec![0.0_f64; segment.blocks()];
-            let mut any = BlockSet::none();
-            for ((word, _), holders) in look_ups.iter().zip(holders) {
-                let weight = weights.get(*word).copied().unwrap_or_default();
-                if all_common || !is_common(*word) {
-                    any.join(holders);
-                }
-                for block in holders.descending() {
-                    if let Some(score) = scores.get_mut(block) {
-                        *score += weight;
-                    }
-                }
-            }
-            for block in any.descending() {
-                let rows = segment.rows_of(block);
-                blocks.push((scores.get(block).copied().unwrap_or_default(), rows.start, rows.end));
-            }
-        }
-        let better = |a: &(f64, i64, i64), b: &(f64, i64, i64)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
-        if blocks.len() > MAX_MESSAGES_SEEN {
-            blocks.select_nth_unstable_by(MAX_MESSAGES_SEEN, better);
-            blocks.truncate(MAX_MESSAGES_SEEN);
-        }
-        blocks.sort_unstable_by(better);
-        Ok((commonness, blocks.into_iter().map(|(_, start, end)| start..end).collect()))
+        Ok(())
     }
 
     /// Reads pieces of artifacts that hold words of the question.
@@ -395,13 +301,13 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         if segments.is_empty() {
             return Ok(());
         }
-        let (_, blocks) = self.weigh_blocks(segments, &[])?;
+        let blocks = QuestionBlocks::look_up(conn, self.question, segments, &[])?;
         let mut statement = conn.prepare_cached(
             "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes, p.first_line
              FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.row >= ?1 AND p.row < ?2",
         )?;
         let mut read = 0;
-        for rows in blocks.into_iter().take(MAX_PIECES_SEEN) {
+        for rows in blocks.best().into_iter().take(MAX_PIECES_SEEN) {
             if read >= MAX_PIECES_READ {
                 break;
             }
@@ -437,12 +343,12 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
     }
 
     /// How common the words are: in the windows that were read, or as the index says.
-    fn commonness(&self, from_index: Option<Commonness>) -> Commonness {
+    fn commonness(&self, from_index: Option<&Commonness>) -> Commonness {
         let windows: usize = self.texts.iter().map(|text| text.windows.windows).sum();
         let length: u64 = self.texts.iter().map(|text| text.windows.length).sum();
         let mean_length = length as f64 / windows.max(1) as f64;
         if let Some(from_index) = from_index {
-            return Commonness { mean_length, ..from_index };
+            return Commonness { mean_length, ..from_index.clone() };
         }
         let mut holding = vec![0.0; self.question.len()];
         for window in self.texts.iter().flat_map(|text| &text.windows.held) {
@@ -610,33 +516,6 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         let similarity = passage.similarity;
         Ok(hit.map(|hit| Hit { matched: Some(matched), similarity, artifact, ..hit }))
     }
-}
-
-/// The share of blocks that hold each word, for words that hold too many to tell anything, by a sample of a large record. These are
-/// not looked up any further: they would propose nothing, and add little to the weight of what others propose. Where all words are
-/// like that, all are looked up.
-fn common_shares(
-    lookup: &mut IndexLookup<'_>,
-    segments: &[IndexSegment],
-    fingerprints: &[Vec<u32>],
-) -> TxResult<Vec<Option<f64>>> {
-    let none = vec![None; fingerprints.len()];
-    if segments.len() < MIN_SAMPLED_SEGMENTS * SAMPLED_EVERY {
-        return Ok(none);
-    }
-    let mut holding = vec![0.0; fingerprints.len()];
-    let mut blocks = 0.0;
-    for segment in segments.iter().step_by(SAMPLED_EVERY) {
-        blocks += segment.blocks() as f64;
-        for (holding, holders) in holding.iter_mut().zip(lookup.by_word(*segment, fingerprints)?) {
-            *holding += holders.len() as f64;
-        }
-    }
-    let shares: Vec<Option<f64>> = holding
-        .into_iter()
-        .map(|holding| Some(holding / blocks).filter(|share| *share > COMMON_SHARE))
-        .collect();
-    Ok(if shares.iter().all(Option::is_some) { none } else { shares })
 }
 
 /// What came of reading a message.

@@ -1,0 +1,273 @@
+//! Which blocks of rows hold which words of a question, as far as the index says.
+//!
+//! Of a large record some segments are asked first. They say how common each word is and which of its forms occur, and all
+//! segments are asked only for what tells enough: most of the time of a question in a large record is spent on look-ups.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rusqlite::Connection;
+
+use crate::search::fingerprint::BlockSet;
+use crate::search::passages::Commonness;
+use crate::search::query::ParsedQuery;
+use crate::search::question::Question;
+
+use super::super::error::TxResult;
+use super::super::fingerprint_index::{IndexLookup, IndexSegment};
+
+/// A word in more than this share of the blocks proposes none: it tells little, and would propose most of the record.
+const COMMON_SHARE: f64 = 0.25;
+/// The commonest words are not looked up in all segments as long as they have together at most this share of the weight of all.
+const LEFT_OUT_SHARE: f64 = 0.125;
+/// Of a large record every such segment is asked first, ...
+const SAMPLED_EVERY: usize = 16;
+/// ... where there are at least so many of these.
+const MIN_SAMPLED_SEGMENTS: usize = 4;
+/// Words that are looked up; each costs a read of every segment.
+const MAX_WORDS: usize = 10;
+/// Words that a sample is asked for. The rarest of them are looked up.
+const MAX_SAMPLED_WORDS: usize = 20;
+/// A word that so many of the sampled blocks hold is looked up only by the forms that occur in these.
+const MIN_HOLDERS: usize = 20;
+/// Blocks that are put in order: the messages of so many are looked at.
+const MAX_ORDERED: usize = 8_000;
+
+/// The blocks that hold words of a question.
+pub(super) struct QuestionBlocks {
+    /// How common its words are.
+    commonness: Commonness,
+    /// Words that were looked up in every segment, by their numbers.
+    words: Vec<usize>,
+    /// Segments that may hold any, in order, with the blocks that hold each of these words.
+    found: Vec<(IndexSegment, Vec<BlockSet>)>,
+    /// Where a segment is in `found`.
+    places: BTreeMap<IndexSegment, usize>,
+}
+
+/// A word that is looked up.
+struct WordLookup {
+    number: usize,
+    /// Its forms, its own first.
+    forms: Vec<WordForm>,
+    /// The share of the sampled blocks that hold it.
+    share: f64,
+}
+
+#[derive(Clone, Copy)]
+struct WordForm {
+    fingerprint: u32,
+    /// Its place in what the sample was asked for.
+    place: usize,
+}
+
+/// The blocks of the sampled segments that hold each form.
+type SampledForms = BTreeMap<IndexSegment, Vec<BlockSet>>;
+
+impl QuestionBlocks {
+    /// Asks the index. Only blocks count that have of every set of `required` fingerprints one.
+    pub(super) fn look_up(
+        conn: &Connection,
+        question: &Question,
+        mut segments: Vec<IndexSegment>,
+        required: &[Vec<u32>],
+    ) -> TxResult<Self> {
+        let mut lookup = IndexLookup::new(conn)?;
+        let mut admitted: BTreeMap<IndexSegment, BlockSet> = BTreeMap::new();
+        if !required.is_empty() {
+            for segment in &segments {
+                admitted.insert(*segment, lookup.of(*segment, required)?);
+            }
+            segments.retain(|segment| admitted.get(segment).is_some_and(|blocks| !blocks.is_empty()));
+        }
+        let blocks_of =
+            |segment: &IndexSegment| admitted.get(segment).map_or(segment.blocks(), BlockSet::len) as f64;
+        let runs: f64 = segments.iter().map(blocks_of).sum();
+        let mut commonness = Commonness { runs, holding: vec![0.0; question.len()], mean_length: 0.0 };
+        let is_sampled = segments.len() >= MIN_SAMPLED_SEGMENTS * SAMPLED_EVERY;
+        let mut words = word_lookups(question, if is_sampled { MAX_SAMPLED_WORDS } else { MAX_WORDS });
+        let mut sampled = SampledForms::new();
+        if is_sampled {
+            sampled = sample(&mut lookup, &segments, &mut words)?;
+            for word in leave_out_common(&mut words, runs) {
+                if let Some(holding) = commonness.holding.get_mut(word.number) {
+                    *holding = runs * word.share;
+                }
+            }
+        }
+        let fingerprints: Vec<Vec<u32>> =
+            words.iter().map(|word| word.forms.iter().map(|form| form.fingerprint).collect()).collect();
+        let mut found = Vec::with_capacity(segments.len());
+        for segment in segments {
+            let mut holders = match sampled.remove(&segment) {
+                Some(by_form) => words.iter().map(|word| word.holders(&by_form)).collect(),
+                None => lookup.by_word(segment, &fingerprints)?,
+            };
+            if let Some(admitted) = admitted.get(&segment) {
+                holders.iter_mut().for_each(|holders| holders.keep(admitted));
+            }
+            for (word, holders) in words.iter().zip(&holders) {
+                if let Some(holding) = commonness.holding.get_mut(word.number) {
+                    *holding += holders.len() as f64;
+                }
+            }
+            found.push((segment, holders));
+        }
+        let places = found.iter().enumerate().map(|(at, (segment, _))| (*segment, at)).collect();
+        Ok(Self { commonness, words: words.into_iter().map(|word| word.number).collect(), found, places })
+    }
+
+    /// How common the words of the question are.
+    pub(super) fn commonness(&self) -> &Commonness {
+        &self.commonness
+    }
+
+    /// Whether anything in a segment holds a word: then the index knows the segment.
+    pub(super) fn knows(&self, segment: IndexSegment) -> bool {
+        self.holders(segment).is_some_and(|holders| holders.iter().any(|blocks| !blocks.is_empty()))
+    }
+
+    /// Blocks of a segment without which no text holds every word of a query: those with every word that is looked up here and
+    /// wanted there as it is. A text that was not looked up may be anywhere.
+    pub(super) fn with_all(&self, segment: IndexSegment, alone: &[usize]) -> BlockSet {
+        let mut blocks = BlockSet::all();
+        let Some(holders) = self.holders(segment) else { return BlockSet::none() };
+        for (word, holders) in self.words.iter().zip(holders) {
+            if alone.contains(word) {
+                blocks.keep(holders);
+            }
+        }
+        blocks
+    }
+
+    fn holders(&self, segment: IndexSegment) -> Option<&[BlockSet]> {
+        self.places.get(&segment).and_then(|at| self.found.get(*at)).map(|(_, holders)| holders.as_slice())
+    }
+
+    /// The rows of blocks that hold words of the question, those first whose words tell most; of two that tell the same the newer.
+    pub(super) fn best(&self) -> Vec<Range<i64>> {
+        let weights = self.commonness.weights();
+        let is_common = |word: &usize| {
+            let holding = self.commonness.holding.get(*word).copied().unwrap_or_default();
+            holding > self.commonness.runs * COMMON_SHARE
+        };
+        let all_common = self.words.iter().all(is_common);
+        let mut blocks: Vec<(f64, i64, i64)> = Vec::new();
+        for (segment, holders) in &self.found {
+            let mut scores = vec![0.0_f64; segment.blocks()];
+            let mut any = BlockSet::none();
+            for (word, holders) in self.words.iter().zip(holders) {
+                let weight = weights.get(*word).copied().unwrap_or_default();
+                if all_common || !is_common(word) {
+                    any.join(holders);
+                }
+                for block in holders.descending() {
+                    if let Some(score) = scores.get_mut(block) {
+                        *score += weight;
+                    }
+                }
+            }
+            for block in any.descending() {
+                let rows = segment.rows_of(block);
+                blocks.push((scores.get(block).copied().unwrap_or_default(), rows.start, rows.end));
+            }
+        }
+        let better = |a: &(f64, i64, i64), b: &(f64, i64, i64)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
+        if blocks.len() > MAX_ORDERED {
+            blocks.select_nth_unstable_by(MAX_ORDERED, better);
+            blocks.truncate(MAX_ORDERED);
+        }
+        blocks.sort_unstable_by(better);
+        blocks.into_iter().map(|(_, start, end)| start..end).collect()
+    }
+}
+
+impl WordLookup {
+    fn holders(&self, by_form: &[BlockSet]) -> BlockSet {
+        let mut holders = BlockSet::none();
+        self.forms.iter().filter_map(|form| by_form.get(form.place)).for_each(|blocks| holders.join(blocks));
+        holders
+    }
+}
+
+/// The words of a question, the longest where there are more.
+fn word_lookups(question: &Question, most: usize) -> Vec<WordLookup> {
+    let mut places = 0..;
+    let look_ups = question.look_ups(most).into_iter();
+    look_ups
+        .map(|(number, fingerprints)| {
+            let forms = fingerprints
+                .into_iter()
+                .zip(&mut places)
+                .map(|(fingerprint, place)| WordForm { fingerprint, place })
+                .collect();
+            WordLookup { number, forms, share: 0.0 }
+        })
+        .collect()
+}
+
+/// Asks some segments for every form. Sets how common words are, and leaves out forms that common words hardly have.
+fn sample(
+    lookup: &mut IndexLookup<'_>,
+    segments: &[IndexSegment],
+    words: &mut [WordLookup],
+) -> TxResult<SampledForms> {
+    let each: Vec<Vec<u32>> =
+        words.iter().flat_map(|word| &word.forms).map(|form| vec![form.fingerprint]).collect();
+    let mut sampled = SampledForms::new();
+    let mut blocks = 0;
+    for segment in segments.iter().step_by(SAMPLED_EVERY) {
+        blocks += segment.blocks();
+        sampled.insert(*segment, lookup.by_word(*segment, &each)?);
+    }
+    for word in words {
+        let holders: usize = sampled.values().map(|by_form| word.holders(by_form).len()).sum();
+        word.share = holders as f64 / blocks.max(1) as f64;
+        if holders >= MIN_HOLDERS {
+            let own = word.forms.first().map(|form| form.place);
+            let occurs = |form: &WordForm| {
+                sampled
+                    .values()
+                    .any(|by_form| by_form.get(form.place).is_some_and(|blocks| !blocks.is_empty()))
+            };
+            word.forms.retain(|form| Some(form.place) == own || occurs(form));
+        }
+    }
+    Ok(sampled)
+}
+
+/// Takes the words out that are not looked up any further: those that are too common to propose anything, unless all are; the
+/// commonest, as long as they tell little together; and what is more than may be looked up. The order of the others stays.
+fn leave_out_common(words: &mut Vec<WordLookup>, runs: f64) -> Vec<WordLookup> {
+    let shares =
+        Commonness { runs, holding: words.iter().map(|word| runs * word.share).collect(), mean_length: 0.0 };
+    let mut ranked: Vec<(f64, usize, f64)> =
+        words.iter().zip(shares.weights()).map(|(word, weight)| (weight, word.number, word.share)).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let all: f64 = ranked.iter().map(|(weight, ..)| weight).sum();
+    let all_common = ranked.iter().all(|(.., share)| *share > COMMON_SHARE);
+    let count = ranked.len();
+    let mut left = 0.0;
+    let mut left_out = Vec::new();
+    for (at, (weight, number, share)) in ranked.into_iter().enumerate() {
+        left += weight;
+        let is_too_common = share > COMMON_SHARE && !all_common;
+        let is_too_much = count - at > MAX_WORDS;
+        if is_too_common || is_too_much || left <= LEFT_OUT_SHARE * all {
+            left_out.push(number);
+        }
+    }
+    let (out, kept) = std::mem::take(words).into_iter().partition(|word| left_out.contains(&word.number));
+    *words = kept;
+    out
+}
+
+/// Numbers of the words of a question that a query wants as single words: what holds every word of the query holds these, in
+/// this very form.
+pub(super) fn wanted_alone(question: &Question, query: &ParsedQuery) -> Vec<usize> {
+    query.single_words().filter_map(|word| question.number_of(word)).collect()
+}
+
+#[cfg(test)]
+#[path = "blocks_tests.rs"]
+mod tests;

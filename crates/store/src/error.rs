@@ -198,6 +198,20 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// An address of a record cannot be read.
+    #[error("the address of the record cannot be used: {problem}")]
+    BadAddress {
+        /// What is wrong with it. Never holds a password.
+        problem: String,
+    },
+    /// The server of the record does not answer, or refuses to.
+    #[error("the record at {server} cannot be reached: {problem}")]
+    Unreachable {
+        /// Its address without password.
+        server: String,
+        /// What the server or the network reported.
+        problem: String,
+    },
     /// A file could not be read or written.
     #[error("{what} {}", path.display())]
     Io {

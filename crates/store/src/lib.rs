@@ -41,6 +41,7 @@
 
 mod artifacts;
 mod call;
+mod coding;
 mod error;
 mod export;
 mod ids;
@@ -49,7 +50,11 @@ mod import;
 mod layer;
 mod memory;
 mod message;
+#[cfg(feature = "sqlite")]
+mod message_codec;
 mod overview;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod savings;
 mod search;
 mod sessions;
@@ -69,6 +74,8 @@ pub use layer::{StoreLayer, StoreMethod};
 pub use memory::MemoryStore;
 pub use message::{AppendRange, CallNames, MessageHead, NewMessage, StoredMessage, StoredRendition};
 pub use overview::UsageOverview;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use savings::{Savings, SavingsTotal};
 pub use search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
 pub use search::request::{Hit, MatchedWords, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};

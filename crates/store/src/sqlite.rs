@@ -22,7 +22,6 @@ mod error;
 mod fingerprint_index;
 mod guards;
 mod indexing;
-mod message_codec;
 mod messages;
 mod migrate;
 mod nodes;
@@ -43,6 +42,7 @@ use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 use crate::artifacts::folder::ArtifactFolder;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
+use crate::message_codec;
 use crate::search::meaning::{EmbedPurpose, Embedder, QuestionVector, VectorState, VectorStep};
 use crate::search::request::{SearchMode, SearchQuery};
 

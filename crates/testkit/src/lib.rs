@@ -9,6 +9,7 @@
 //! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
 //! [`check_golden`] compares a text with its golden file, byte for byte.
 //! [`still_host!`] defines a host whose clock stands still.
+//! [`PostgresServer`] is a server of their own for tests of the record on PostgreSQL.
 //! [`skip`] is how a test says that it cannot run on this machine.
 //! [`Coverage`] counts what a run reached, [`cases`] how often a property is tried. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
@@ -38,6 +39,7 @@ mod mutate;
 mod notation;
 mod pen;
 mod plan;
+mod postgres;
 mod responses_wire;
 mod rng;
 mod scenario;
@@ -59,6 +61,7 @@ pub use logs::{claude_code_log, codex_log};
 pub use mutate::mutate;
 pub use notation::{from_picture, group_kinds, group_picture, picture};
 pub use plan::{ConversationOptions, Ending};
+pub use postgres::PostgresServer;
 pub use rng::Rng;
 pub use scenario::{RequestFate, Scenario, ScenarioOptions, ScenarioRequest, scenario};
 pub use skip::{Missing, SkipReport, skip, skip_file};

@@ -3,9 +3,10 @@
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use throughline_tokens::Usage;
-use throughline_transcript::{ContentHash, Role, SharedText, WireFormat};
+use throughline_transcript::{ContentHash, SharedText, WireFormat};
 
 use crate::artifacts::folder::ArtifactFolder;
+pub(super) use crate::coding::{MACHINE_WRITTEN, RESULTS_ONLY, count, int, role_code, role_of, speaker_of};
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::StoredMessage;
@@ -13,16 +14,6 @@ use crate::sessions::session::{EndReason, Link, LinkKind, Origin, Session, Sessi
 
 use super::error::{TxError, TxResult};
 use super::message_codec;
-
-/// A number as the database keeps it: it has no unsigned ones. What does not fit is as large as can be.
-pub(super) fn int(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// A number of the database that counts something.
-pub(super) fn count(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or_default()
-}
 
 fn get_count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get(column).map(count)
@@ -181,38 +172,6 @@ pub(super) fn write_progress(conn: &Connection, session: &Session) -> rusqlite::
         ":ordinal": int(session.ordinal),
     })
     .map(drop)
-}
-
-/// Roles by their numbers in the record.
-const ROLES: [Role; 6] =
-    [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Other];
-
-/// The number of a role.
-pub(super) fn role_code(role: Role) -> i64 {
-    match role {
-        Role::System => 0,
-        Role::Developer => 1,
-        Role::User => 2,
-        Role::Assistant => 3,
-        Role::Tool => 4,
-        Role::Other => 5,
-    }
-}
-
-/// The role of a number.
-pub(super) fn role_of(code: i64) -> Option<Role> {
-    usize::try_from(code).ok().and_then(|code| ROLES.get(code)).copied()
-}
-
-/// Set when a message was written by a program in the user's name.
-pub(super) const MACHINE_WRITTEN: i64 = 1;
-
-/// Set when a message in the user's name holds nothing but the results of tools.
-pub(super) const RESULTS_ONLY: i64 = 2;
-
-/// Who really speaks in a message of these flags.
-pub(super) fn speaker_of(role: Role, flags: i64) -> Role {
-    if flags & RESULTS_ONLY == 0 { role } else { Role::Tool }
 }
 
 macro_rules! message_columns {

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
 use crate::artifacts::folder::ArtifactFolder;
+pub(super) use crate::coding::{RANGE, RENDITION, SUMMARY, SYNTHETIC};
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{StoredMessage, StoredRendition};
@@ -14,11 +15,6 @@ use crate::views::summary::SummaryId;
 use super::error::{TxError, TxResult};
 use super::rows::{count, from_json_text, int, json_text, message, message_columns, require_session};
 use super::sessions::SessionIds;
-
-pub(super) const RANGE: i64 = 0;
-pub(super) const RENDITION: i64 = 1;
-pub(super) const SUMMARY: i64 = 2;
-pub(super) const SYNTHETIC: i64 = 3;
 
 /// The items of a session as they are kept: the last is the run of its own messages, open at its end.
 pub(super) fn items_of(conn: &Connection, session: &Session) -> TxResult<Vec<ViewItem>> {

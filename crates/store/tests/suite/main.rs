@@ -2,6 +2,8 @@
 
 mod contract;
 mod import_properties;
+#[cfg(feature = "postgres")]
+mod postgres_server;
 mod recorded;
 mod sqlite_home;
 mod sqlite_processes;

@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 #[macro_use]
-mod support;
+pub(crate) mod support;
 
 mod artifacts;
 mod branches;

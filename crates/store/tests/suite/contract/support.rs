@@ -14,6 +14,14 @@ macro_rules! on_every_backend {
             $(#[test] fn $name() { super::$name(&throughline_store::MemoryStore::new()); })*
         }
         on_sqlite!($($name),*);
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[test] fn $name() {
+                if let Some(store) = $crate::contract::support::postgres() {
+                    super::$name(&store);
+                }
+            })*
+        }
     };
 }
 
@@ -49,6 +57,23 @@ pub(crate) use on_sqlite_as;
 /// A new record in a database.
 pub(crate) fn sqlite_in(folder: &std::path::Path) -> throughline_store::SqliteStore {
     throughline_store::SqliteStore::open(&folder.join("record.db"), 0).unwrap()
+}
+
+/// An empty record in a database of its own; `None`, and the test is skipped, where there is no PostgreSQL.
+#[cfg(feature = "postgres")]
+#[track_caller]
+pub(crate) fn postgres() -> Option<throughline_store::PostgresStore> {
+    use throughline_store::PostgresStore;
+    let Some(server) = throughline_testkit::PostgresServer::shared() else {
+        let installed_by = "apt-get install postgresql";
+        throughline_testkit::skip(&throughline_testkit::Missing::Program {
+            name: "PostgreSQL",
+            installed_by,
+        });
+        return None;
+    };
+    let url = server.database(|url| drop(PostgresStore::open(url, 2).unwrap()));
+    Some(PostgresStore::open(&url, 4).unwrap())
 }
 
 /// No window is too small for a view.

@@ -1,5 +1,5 @@
 //! The bytes of a message as they lie in its row: plain, compressed, or with large tool results cut out and kept as
-//! artifacts. What goes in comes out byte for byte.
+//! artifacts. What goes in comes out byte for byte. The same in every database.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -27,32 +27,50 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// No body is larger: offsets inside a message have 32 bits.
 const MAX_BODY_BYTES: usize = u32::MAX as usize;
 
+/// Where the texts of artifacts are.
+pub(crate) trait ArtifactTexts {
+    /// Stores a text, unless it is stored already.
+    fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)>;
+    /// A whole text.
+    fn text(&self, id: &ArtifactId) -> Result<String>;
+}
+
+impl ArtifactTexts for ArtifactFolder {
+    fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
+        ArtifactFolder::put(self, text)
+    }
+
+    fn text(&self, id: &ArtifactId) -> Result<String> {
+        self.read(id, ArtifactRange::All)
+    }
+}
+
 /// A message ready to be written.
 #[derive(Debug)]
-pub(super) struct PackedBody<'a> {
+pub(crate) struct PackedBody<'a> {
     /// How `bytes` are to be read.
-    pub(super) coding: i64,
+    pub(crate) coding: i64,
     /// The column.
-    pub(super) bytes: Cow<'a, [u8]>,
+    pub(crate) bytes: Cow<'a, [u8]>,
     /// Texts that were put into the folder; the row refers to them.
-    pub(super) artifacts: Vec<PackedArtifact<'a>>,
+    pub(crate) artifacts: Vec<PackedArtifact<'a>>,
 }
 
 /// A text that was cut out of a message.
 #[derive(Debug)]
-pub(super) struct PackedArtifact<'a> {
+pub(crate) struct PackedArtifact<'a> {
     /// Its name.
-    pub(super) id: ArtifactId,
+    pub(crate) id: ArtifactId,
     /// What it says.
-    pub(super) text: Cow<'a, str>,
+    pub(crate) text: Cow<'a, str>,
     /// Its file.
-    pub(super) file: ArtifactFile,
+    pub(crate) file: ArtifactFile,
 }
 
 /// A body without the texts of its artifacts.
-pub(super) struct Skeleton<'a> {
+pub(crate) struct Skeleton<'a> {
     /// The JSON, with empty strings where those texts stand.
-    pub(super) json: Cow<'a, str>,
+    pub(crate) json: Cow<'a, str>,
     places: Vec<TextSlot>,
 }
 
@@ -65,7 +83,7 @@ struct TextSlot {
 
 /// Makes the body of a message. Texts that become artifacts are in the folder when this returns; call it inside the
 /// transaction that writes the row, so that nobody sweeps them away in between.
-pub(super) fn pack<'a>(message: &'a Message, artifacts: &ArtifactFolder) -> Result<PackedBody<'a>> {
+pub(crate) fn pack<'a>(message: &'a Message, artifacts: &dyn ArtifactTexts) -> Result<PackedBody<'a>> {
     let json = message.json();
     let texts = artifact_texts(message);
     if texts.is_empty() {
@@ -104,7 +122,7 @@ pub(super) fn pack<'a>(message: &'a Message, artifacts: &ArtifactFolder) -> Resu
 }
 
 /// The JSON of a message from its row.
-pub(super) fn unpack(coding: i64, bytes: &[u8], artifacts: &ArtifactFolder) -> Result<String> {
+pub(crate) fn unpack(coding: i64, bytes: &[u8], artifacts: &dyn ArtifactTexts) -> Result<String> {
     let skeleton = unpack_skeleton(coding, bytes)?;
     if skeleton.places.is_empty() {
         return Ok(skeleton.json.into_owned());
@@ -114,14 +132,26 @@ pub(super) fn unpack(coding: i64, bytes: &[u8], artifacts: &ArtifactFolder) -> R
     for place in &skeleton.places {
         json.push_str(skeleton.json.get(copied_to..place.at).ok_or_else(not_a_body)?);
         copied_to = place.at;
-        place.style.write(&artifacts.read(&place.id, ArtifactRange::All)?, &mut json);
+        place.style.write(&artifacts.text(&place.id)?, &mut json);
     }
     json.push_str(skeleton.json.get(copied_to..).ok_or_else(not_a_body)?);
     Ok(json)
 }
 
+/// The artifacts whose texts a row is without.
+#[cfg(feature = "postgres")]
+pub(crate) fn artifacts_of(coding: i64, bytes: &[u8]) -> Vec<ArtifactId> {
+    match coding {
+        SPLICED | SPLICED_COMPRESSED => {
+            let places = decode_places(bytes).map(|(places, _)| places).unwrap_or_default();
+            places.into_iter().map(|place| place.id).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The JSON of a message without the texts that are kept as artifacts: enough to search what its own row was indexed by.
-pub(super) fn unpack_skeleton(coding: i64, bytes: &[u8]) -> Result<Skeleton<'_>> {
+pub(crate) fn unpack_skeleton(coding: i64, bytes: &[u8]) -> Result<Skeleton<'_>> {
     let (places, rest) = match coding {
         SPLICED | SPLICED_COMPRESSED => decode_places(bytes).ok_or_else(not_a_body)?,
         _ => (Vec::new(), bytes),

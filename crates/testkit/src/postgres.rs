@@ -1,0 +1,265 @@
+//! A PostgreSQL server for tests: one for each test program, in a folder of its own, on a socket only, without fsync. It is
+//! stopped and removed when the test program ends, however it ends: the server's keeper reads from a pipe that closes then.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where Debian puts the programs of a version; the newest that is there is used.
+const FOLDER: &str = "/usr/lib/postgresql";
+const OLDEST_VERSION: u32 = 13;
+/// The user that Debian's package makes. A server refuses to run as root.
+const USER: &str = "postgres";
+
+/// Makes a folder, starts a server in it, tells where, and stops it when nobody holds the other end of its input.
+const KEEPER: &str = r#"
+dir=$(mktemp -d /tmp/throughline-pg-XXXXXX) || exit 1
+trap '"$0/pg_ctl" stop -s -m immediate -D "$dir/data" >/dev/null 2>&1; wait; rm -rf "$dir"' EXIT
+"$0/initdb" -N -A trust -U postgres -E UTF8 --no-locale -D "$dir/data" >"$dir/initdb.log" 2>&1 || exit 1
+"$0/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+    -c max_connections=300 -c shared_buffers=64MB -c autovacuum=off -c log_line_prefix='%d ' </dev/null >"$dir/server.log" 2>&1 &
+pid=$!
+tries=0
+until "$0/pg_isready" -q -h "$dir"; do
+    tries=$((tries + 1))
+    test $tries -lt 600 && kill -0 "$pid" || exit 1
+    sleep 0.05
+done
+echo "$dir"
+cat >/dev/null
+"#;
+
+/// Starts a pooler beside a server, which gives every transaction another of a few connections, and stops it likewise.
+const POOLER: &str = r#"
+cat >"$0/pgbouncer.ini" <<END
+[databases]
+* = host=$0 user=postgres
+[pgbouncer]
+listen_addr =
+listen_port = 6432
+unix_socket_dir = $0
+auth_type = any
+pool_mode = transaction
+default_pool_size = 3
+END
+pgbouncer -q "$0/pgbouncer.ini" </dev/null >"$0/pgbouncer.log" 2>&1 &
+pid=$!
+trap 'kill -INT "$pid" 2>/dev/null; wait' EXIT
+until test -S "$0/.s.PGSQL.6432"; do kill -0 "$pid" || exit 1; sleep 0.05; done
+echo "$0"
+cat >/dev/null
+"#;
+
+/// A server that runs as long as the test program.
+#[derive(Debug)]
+pub struct PostgresServer {
+    programs: PathBuf,
+    folder: String,
+    made: AtomicU32,
+    template: OnceLock<String>,
+    pooler: OnceLock<Option<Child>>,
+    /// Its input is what keeps the server running.
+    _keeper: Child,
+}
+
+impl PostgresServer {
+    /// The server of this test program, started when it is first asked for; `None` where PostgreSQL is not installed.
+    ///
+    /// # Panics
+    ///
+    /// When PostgreSQL is installed and does not start.
+    #[must_use]
+    pub fn shared() -> Option<&'static Self> {
+        static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
+        SERVER.get_or_init(|| installed().map(Self::start)).as_ref()
+    }
+
+    /// A server of one test alone, which may restart it; `None` where PostgreSQL is not installed.
+    ///
+    /// # Panics
+    ///
+    /// When PostgreSQL is installed and does not start.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        installed().map(Self::start)
+    }
+
+    #[expect(clippy::panic, reason = "a server that is installed and does not start is a failure")]
+    fn start(programs: PathBuf) -> Self {
+        let (keeper, folder) = keep(KEEPER, &programs);
+        if folder.is_empty() {
+            panic!("{} did not start a server", programs.display());
+        }
+        Self {
+            programs,
+            folder,
+            made: AtomicU32::new(0),
+            template: OnceLock::new(),
+            pooler: OnceLock::new(),
+            _keeper: keeper,
+        }
+    }
+
+    /// The address of a new database. The first one is prepared by `prepare`, which is given its address; the others are
+    /// copies of it.
+    ///
+    /// # Panics
+    ///
+    /// When the database cannot be made.
+    #[must_use]
+    pub fn database(&self, prepare: impl FnOnce(&str)) -> String {
+        let template = self.template.get_or_init(|| {
+            let name = self.empty_database_named("prepared", "template0");
+            prepare(&self.address(&name));
+            name
+        });
+        let name = format!("test_{}", self.made.fetch_add(1, Ordering::Relaxed));
+        self.address(&self.empty_database_named(&name, template))
+    }
+
+    /// The address of a new database with nothing in it.
+    ///
+    /// # Panics
+    ///
+    /// When the database cannot be made.
+    #[must_use]
+    pub fn empty_database(&self) -> String {
+        let name = format!("empty_{}", self.made.fetch_add(1, Ordering::Relaxed));
+        self.address(&self.empty_database_named(&name, "template0"))
+    }
+
+    fn empty_database_named(&self, name: &str, template: &str) -> String {
+        self.run("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        name.to_owned()
+    }
+
+    /// The address of a database, for its superuser.
+    #[must_use]
+    pub fn address(&self, database: &str) -> String {
+        self.address_as("postgres", database)
+    }
+
+    /// The address of a database for another role.
+    #[must_use]
+    pub fn address_as(&self, role: &str, database: &str) -> String {
+        format!("postgres://{role}@{}/{database}", self.folder.replace('/', "%2F"))
+    }
+
+    /// The address of a database through a pooler in transaction mode; `None` where `pgbouncer` is not installed.
+    #[must_use]
+    pub fn pooled(&self, database: &str) -> Option<String> {
+        let start = || {
+            let is_there =
+                ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].iter().any(|path| Path::new(path).exists());
+            is_there.then(|| keep(POOLER, Path::new(&self.folder)).0)
+        };
+        self.pooler.get_or_init(start).as_ref()?;
+        Some(format!("postgres://postgres@{}:6432/{database}", self.folder.replace('/', "%2F")))
+    }
+
+    /// Stops the server as a crash would, and starts it again.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start again.
+    #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
+    pub fn crash(&self) {
+        let data = Path::new(&self.folder).join("data");
+        let log = Path::new(&self.folder).join("server.log");
+        let mut command = as_server_user(&self.programs.join("pg_ctl").display().to_string());
+        command.args(["restart", "-s", "-w", "-m", "immediate", "-D"]).arg(data).arg("-l").arg(log);
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+        assert!(status.expect("pg_ctl runs").success(), "the server did not start again");
+    }
+
+    /// What the server logged about a database, line by line.
+    ///
+    /// # Panics
+    ///
+    /// When the log cannot be read.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
+    pub fn log(&self, database: &str) -> Vec<String> {
+        let log = std::fs::read(Path::new(&self.folder).join("server.log")).expect("the log of the server");
+        let start = format!("{database} ");
+        let log = String::from_utf8_lossy(&log);
+        log.lines().filter_map(|line| line.strip_prefix(&start)).map(str::to_owned).collect()
+    }
+
+    /// Runs SQL in a database.
+    ///
+    /// # Panics
+    ///
+    /// When it fails.
+    #[expect(clippy::expect_used, clippy::panic, reason = "the test cannot go on without it")]
+    pub fn run(&self, database: &str, sql: &str) -> String {
+        let output = Command::new(self.programs.join("psql"))
+            .args([
+                "-h",
+                &self.folder,
+                "-U",
+                "postgres",
+                "-d",
+                database,
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-qAtX",
+                "-c",
+                sql,
+            ])
+            .output()
+            .expect("psql runs");
+        if !output.status.success() {
+            panic!("{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
+
+/// Runs a script that starts something, and says where it is once it runs. It stops it when its input ends.
+#[expect(clippy::expect_used, reason = "the test cannot go on without it")]
+fn keep(script: &str, argument: &Path) -> (Child, String) {
+    let mut command = as_server_user("sh");
+    command.args(["-c", script]).arg(argument).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut keeper = command.spawn().expect("a shell");
+    let mut place = String::new();
+    if let Some(output) = keeper.stdout.take() {
+        let _ = BufReader::new(output).read_line(&mut place);
+    }
+    (keeper, place.trim().to_owned())
+}
+
+/// The folder of the programs of the newest version.
+fn installed() -> Option<PathBuf> {
+    let versions = std::fs::read_dir(FOLDER).ok()?;
+    let newest = versions
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|version| *version >= OLDEST_VERSION)
+        .max()?;
+    let programs = Path::new(FOLDER).join(newest.to_string()).join("bin");
+    programs.join("initdb").exists().then_some(programs)
+}
+
+/// A command run as a user who may run a server.
+fn as_server_user(program: &str) -> Command {
+    if is_root() {
+        let mut command = Command::new("runuser");
+        command.args(["-u", USER, "--", program]).current_dir("/");
+        command
+    } else {
+        Command::new(program)
+    }
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
+}

@@ -47,6 +47,9 @@ enum Command {
         /// Only these modes, for example balanced (repeatable).
         #[arg(long = "only", value_name = "MODE")]
         only: Vec<String>,
+        /// Take system prompt and tools from this Claude Code (target/clients/node_modules/.bin/claude) instead of texts of the same sizes.
+        #[arg(long, value_name = "PROGRAM")]
+        client: Option<PathBuf>,
     },
     /// What the gateway adds to a call, and what many open streams take.
     Gateway {
@@ -251,9 +254,9 @@ pub fn main() -> ExitCode {
         }
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Replay { folder } => replay::run(&folder),
-        Command::Economy { folder, sessions, only } => {
+        Command::Economy { folder, sessions, only, client } => {
             let detail = if sessions { economy::Detail::Sessions } else { economy::Detail::Sums };
-            economy::run(&folder, detail, &only)
+            economy::run(&folder, detail, &only, client.as_deref())
         }
         Command::GatewayCost { folder, program, own_model } => {
             use crate::gateway::cost::Authors;

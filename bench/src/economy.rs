@@ -3,11 +3,14 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
-use throughline_engine::ToolOutputPolicy;
-use throughline_replay::{Bill, Recording, ReplayOptions, SessionReplay, SummaryCost, replay};
-use throughline_tokens::{Catalogue, Economy, LimitPolicy};
+use throughline_engine::{ToolOutputPolicy, ToolSchema};
+use throughline_lcm::{RecallToolset, RecordTools};
+use throughline_replay::{Bill, ClientPrompt, Recording, ReplayOptions, SessionReplay, SummaryCost, replay};
+use throughline_tokens::{Catalogue, Economy, LimitPolicy, ToolDeferral};
 
+use crate::client_prompt::captured;
 use crate::recorded::{Recorded, sessions};
 
 /// The window the recorded client worked in.
@@ -18,6 +21,9 @@ const LOW_THRESHOLD_TOKENS: u64 = 70_000;
 const DEARER_PERCENT: (f64, f64) = (1.0, 3.0);
 /// What may have been paid more than without Throughline after any call, in thousandths.
 const WORST_PERMILLE: u64 = 1_050;
+
+/// As long as a client of the gateway waits for a model's notes.
+const CLIENT_WAIT: Duration = Duration::from_secs(2);
 
 /// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,30 +39,39 @@ struct Policy {
     name: &'static str,
     economy: Economy,
     threshold_tokens: Option<u64>,
+    /// Whether tools of MCP servers are there.
+    has_generated: bool,
     /// What may be paid, in percent: notes by rules, notes by a model.
     limit_percent: Option<(f64, f64)>,
 }
 
-const POLICIES: [Policy; 4] = [
-    Policy { name: "off", economy: Economy::OFF, threshold_tokens: None, limit_percent: None },
+/// Tools come back as Anthropic's own API loads them.
+const BY_REFERENCE: Economy = Economy { tools: ToolDeferral::ByReference, ..Economy::THRIFT };
+const PLAIN: Policy = Policy {
+    name: "off",
+    economy: Economy::OFF,
+    threshold_tokens: None,
+    has_generated: true,
+    limit_percent: None,
+};
+
+const POLICIES: [Policy; 8] = [
+    PLAIN,
+    Policy { name: "off, threshold 70,000", threshold_tokens: Some(LOW_THRESHOLD_TOKENS), ..PLAIN },
+    Policy { name: "balanced", economy: Economy::BALANCED, limit_percent: Some((72.0, 75.0)), ..PLAIN },
     Policy {
-        name: "off, threshold 70,000",
-        economy: Economy::OFF,
-        threshold_tokens: Some(LOW_THRESHOLD_TOKENS),
-        limit_percent: None,
+        name: "balanced, tools",
+        economy: Economy { tools: ToolDeferral::ByReference, ..Economy::BALANCED },
+        ..PLAIN
     },
     Policy {
-        name: "balanced",
-        economy: Economy::BALANCED,
-        threshold_tokens: None,
-        limit_percent: Some((72.0, 75.0)),
+        name: "balanced, results",
+        economy: Economy { tool_results: true, ..Economy::BALANCED },
+        ..PLAIN
     },
-    Policy {
-        name: "thrift",
-        economy: Economy::THRIFT,
-        threshold_tokens: None,
-        limit_percent: Some((50.0, 53.0)),
-    },
+    Policy { name: "thrift", economy: BY_REFERENCE, limit_percent: Some((50.0, 53.0)), ..PLAIN },
+    Policy { name: "thrift, tools by list", economy: Economy::THRIFT, ..PLAIN },
+    Policy { name: "thrift, no MCP tools", economy: BY_REFERENCE, has_generated: false, ..PLAIN },
 ];
 
 /// All sessions under one policy.
@@ -83,22 +98,31 @@ impl PolicyRun {
 }
 
 /// Prints the tables, of these modes only where some are named.
-pub(crate) fn run(folder: &Path, detail: Detail, only: &[String]) -> Result<String, String> {
+pub(crate) fn run(
+    folder: &Path,
+    detail: Detail,
+    only: &[String],
+    client: Option<&Path>,
+) -> Result<String, String> {
+    let prompt = client.map_or_else(|| Ok(ClientPrompt::claude_code()), captured)?;
     let error_text = |error: std::io::Error| error.to_string();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(error_text)?;
     let sessions = sessions(folder)?;
     let mut out = String::from(
         "The bill in percent of the recorded client's own prompts, priced by the rules of the provider's cache\n\n",
     );
-    let mut verdicts = String::new();
+    let (mut verdicts, mut splits) = (String::new(), String::new());
     for (who, summaries) in [("rules", SummaryCost::Free), ("a model", SummaryCost::ByModel)] {
         let _ = writeln!(
             out,
-            "{:<24} {:>7} {:>9} {:>6} {:>7} {:>7} {:>7} {:>7} {:>8}",
+            "{:<22} {:>6} {:>9} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>6} {:>7}",
             format!("notes by {who}"),
             "bill",
             "compacted",
+            "notes",
             "reread",
+            "tools",
+            "fixed",
             "read",
             "written",
             "answers",
@@ -109,7 +133,7 @@ pub(crate) fn run(folder: &Path, detail: Detail, only: &[String]) -> Result<Stri
         for policy in POLICIES.iter().filter(is_asked) {
             let mut run = PolicyRun::default();
             for recorded in &sessions {
-                for (name, report) in runtime.block_on(replayed(recorded, policy, summaries))? {
+                for (name, report) in runtime.block_on(replayed(recorded, policy, &prompt, summaries))? {
                     run.without.add(&report.without);
                     run.with.add(&report.with);
                     run.rows.push((name, report));
@@ -119,17 +143,25 @@ pub(crate) fn run(folder: &Path, detail: Detail, only: &[String]) -> Result<Stri
             let share = |of: fn(&Bill) -> u64| 100.0 * of(&run.with) as f64 / of(&run.without).max(1) as f64;
             let _ = writeln!(
                 out,
-                "{:<24} {:>6.1}% {:>9} {:>6} {:>6.1}% {:>6.1}% {:>6.1}% {:>7} {:>7.1}%",
+                "{:<22} {:>5.1}% {:>9} {:>6} {:>6} {:>6} {:>5.1}% {:>5.1}% {:>6.1}% {:>6.1}% {:>6} {:>6.1}%",
                 policy.name,
                 run.percent(),
                 run.with.compactions,
+                run.with.summary_calls,
                 run.with.reread_calls,
-                share(|bill| bill.usage.cache_read),
+                run.with.found_tools,
+                share(|bill| bill.fixed_read),
+                share(|bill| bill.usage.cache_read.saturating_sub(bill.fixed_read)),
                 share(|bill| bill.usage.cache_write + bill.usage.input),
                 share(|bill| bill.usage.output),
                 run.dearer(allowed),
                 run.worst_permille() as f64 / 10.0,
             );
+            if summaries == SummaryCost::Free
+                && let Some(words) = split_words(&run)
+            {
+                splits.push_str(&format!("{}: {words}\n", policy.name));
+            }
             if detail == Detail::Sessions {
                 out.push_str(&lines(&run));
             }
@@ -150,10 +182,32 @@ pub(crate) fn run(folder: &Path, detail: Detail, only: &[String]) -> Result<Stri
         out.push('\n');
     }
     out.push_str(
-        "dearer: sessions that cost more than without; worst: the most that had been paid after any call, against without.\n\n",
+        "Calls: notes by a model; reread, what had been shortened; tools, brought back. Tokens against without: fixed, system \
+         prompt and tools read from the cache; read, messages; written; answers.\n\
+         dearer: sessions that cost more than without; worst: the most that had been paid after any call, against without.\n\n",
     );
+    let whose = client.map_or_else(
+        || format!("texts of the sizes of Claude Code {}", ClientPrompt::version()),
+        |program| format!("as {} sends them", program.display()),
+    );
+    let _ = writeln!(out, "System prompt and tools: {whose}. Tokens of each on average:\n{splits}");
     out.push_str(&verdicts);
     Ok(out)
+}
+
+/// What the prompts consist of before their messages, on average.
+fn split_words(run: &PolicyRun) -> Option<String> {
+    let (mut sums, mut count) = ([0_u64; 4], 0_u64);
+    for one in run.rows.iter().filter_map(|(_, one)| one.fixed_split) {
+        let parts = [one.system_tokens, one.tools_tokens, one.generated_tools, one.generated_tokens];
+        sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        count += 1;
+    }
+    let [system, tools, generated, generated_tokens] = sums.map(|sum| sum.checked_div(count));
+    Some(format!(
+        "system {}, tools {}, {} generated tools {}",
+        system?, tools?, generated?, generated_tokens?
+    ))
 }
 
 /// A line for each session.
@@ -175,11 +229,25 @@ fn lines(run: &PolicyRun) -> String {
     out
 }
 
+/// The recall tools that the gateway offers.
+fn recall_tools() -> Vec<ToolSchema> {
+    const ACROSS: [&str; 3] = ["recall_search", "recall_messages", "recall_artifact"];
+    let within = RecallToolset::schemas().into_iter().filter(|tool| tool.name != RecallToolset::QUESTION);
+    within
+        .chain(RecordTools::schemas().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_str())))
+        .collect()
+}
+
 async fn replayed(
     recorded: &Recorded,
     policy: &Policy,
+    prompt: &ClientPrompt,
     summaries: SummaryCost,
 ) -> Result<Vec<(String, SessionReplay)>, String> {
+    let client = match policy.has_generated {
+        true => prompt.clone(),
+        false => prompt.clone().without_generated_tools(),
+    };
     let mut rows = Vec::new();
     for (agent, recording) in Recording::all_of(&recorded.transcript) {
         if recording.calls.is_empty() {
@@ -197,6 +265,9 @@ async fn replayed(
             tool_output: ToolOutputPolicy::default(),
             summaries,
             catalogue: Catalogue::shipped(),
+            summary_wait: Some(CLIENT_WAIT),
+            client: Some(client.clone()),
+            own_tools: recall_tools(),
         };
         let report =
             replay(&recording, &options).await.map_err(|error| format!("{}: {error}", recorded.name))?;

@@ -5,6 +5,7 @@
 
 mod anchor;
 mod chat;
+mod client_prompt;
 mod command;
 mod compare;
 mod counts;

@@ -181,6 +181,9 @@ async fn replayed(recorded: &Recorded, terms: Terms) -> Result<Vec<Row>, String>
             tool_output: ToolOutputPolicy { exempt: Vec::new(), ..ToolOutputPolicy::default() },
             summaries: terms.summaries,
             catalogue: Catalogue::shipped(),
+            summary_wait: None,
+            client: None,
+            own_tools: Vec::new(),
         };
         let report = replay(&talk, &options).await.map_err(|error| format!("{}: {error}", recorded.name))?;
         let name = recorded.name.split('.').next().unwrap_or_default();

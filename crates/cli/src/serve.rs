@@ -7,7 +7,7 @@ mod log;
 mod operator_tools;
 mod peers;
 pub(crate) mod private;
-mod recall;
+pub(crate) mod recall;
 mod shared_home;
 mod signals;
 mod upstreams;

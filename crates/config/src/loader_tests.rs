@@ -73,6 +73,7 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(prompt_caching.cache_ttl, CacheTtl::FiveMinutes);
     assert_eq!(economy.mode, crate::EconomyMode::Off);
     assert_eq!((economy.compaction, economy.cold_cache, economy.tool_results), (None, None, None));
+    assert_eq!((economy.tools, economy.tool_references), (None, None));
     assert!(economy.clients.is_empty() && economy.tokens.is_empty());
     assert_eq!(context.engine, "compressor");
     assert_eq!((model.default.as_str(), model.context_length, model.max_tokens), ("", None, None));

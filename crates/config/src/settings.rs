@@ -124,6 +124,10 @@ section! {
         cold_cache: Option<bool> = optional(switch()),
         /// Whether tool results are shortened before they are first sent.
         tool_results: Option<bool> = optional(switch()),
+        /// Whether tool definitions that are not needed leave the prompt.
+        tools: Option<bool> = optional(switch()),
+        /// Whether the provider loads definitions by reference; none for what is known of it.
+        tool_references: Option<bool> = optional(switch()),
         /// Other modes for some clients, by the name of the program.
         clients: BTreeMap<String, EconomyOverride> = entries(),
         /// Other modes for the holders of some access tokens, by the name of the token.

@@ -1,8 +1,10 @@
 //! Pure decisions: figures in, a decision out, each with its table of tests.
 //!
-//! `trigger` decides when to compact, `guard` when to postpone it, `recovery` what to do after a failed call.
+//! `trigger` decides when to compact, `guard` when to postpone it, `recovery` what to do after a failed call, `tools` which
+//! tool definitions leave a prompt.
 
 pub(crate) mod guard;
 pub(crate) mod recovery;
 pub(crate) mod recovery_action;
+pub(crate) mod tools;
 pub(crate) mod trigger;

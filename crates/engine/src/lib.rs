@@ -74,8 +74,8 @@ pub use recorded_state::RecordedState;
 pub use recorded_view::{CommitAs, LoadedView};
 pub use session::{
     AutomaticRecall, CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionResult,
-    Freshness, History, IncomingMessage, LockPolicy, ManagedSession, ManualCompaction, RecallAccess,
-    RecordPolicy, RecordTiming, SessionError, SessionSetup, learnt_window,
+    DeferredTools, Freshness, History, IncomingMessage, LockPolicy, ManagedSession, ManualCompaction,
+    RecallAccess, RecordPolicy, RecordTiming, SessionError, SessionSetup, learnt_window,
 };
 pub use summary::{
     ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, RouteHealth,

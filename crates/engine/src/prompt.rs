@@ -1,7 +1,8 @@
 //! What is sent to a model: the view, the envelope around it, and the bytes of both.
 //!
 //! `view` holds the messages with their sizes and bytes, `envelope` the system prompt, tools and parameters. `encode` writes
-//! the request body. `pairs`, `tool_output` and `images` adjust messages before their first send.
+//! the request body. `pairs`, `tool_output` and `images` adjust messages before their first send,
+//! `tool_list` writes lists of tools that some have left.
 
 pub(crate) mod cached_prompt;
 pub(crate) mod encode;
@@ -11,6 +12,7 @@ pub(crate) mod images;
 pub(crate) mod pairs;
 pub(crate) mod request_extras;
 pub(crate) mod spare_body;
+pub(crate) mod tool_list;
 pub(crate) mod tool_output;
 pub(crate) mod view;
 pub(crate) mod wire_form;

@@ -10,7 +10,7 @@
 //! Parts: `call` the loop, `automatic_recall` passages that go along with what a person says, `prepare` sizes and bodies, `compaction` one compaction, `background` summaries ahead of time,
 //! `recover` steps after a failure, `settle` what an answer changes, `persist` messages on their way into the record,
 //! `concurrent` records that other processes write to, `client_bytes` a client's own bytes for earlier messages, `maintain`
-//! everything between calls, `economy` limits that are decided in money, `record` blocking access to the store.
+//! everything between calls, `economy` limits that are decided in money, `tools` tool definitions by need, `record` blocking access to the store.
 
 mod automatic_recall;
 mod background;
@@ -38,6 +38,7 @@ mod settle;
 mod setup;
 mod stored_state;
 mod summary_host;
+mod tools;
 
 pub use call_input::{CacheMarking, CallInput, CallOutcome, RecordTiming};
 pub use client_bytes::ClientBytes;
@@ -50,3 +51,4 @@ pub use record::learnt_window;
 pub use setup::{
     AutomaticRecall, CallPolicy, Freshness, History, IncomingMessage, LockPolicy, RecordPolicy, SessionSetup,
 };
+pub use tools::DeferredTools;

@@ -17,6 +17,6 @@ mod tool_runner;
 mod tools;
 
 pub(crate) use pending_results::PendingResults;
-pub(crate) use rounds::{RecallLoop, RoundDelivery};
+pub(crate) use rounds::{RecallLoop, RoundDelivery, ToolRounds};
 pub use tools::{RecallConfig, RecallFuture, RecallOffer, RecallTools};
 pub(crate) use tools::{RecallNames, offered};

@@ -5,7 +5,7 @@
 
 use throughline_config::{CompressionSettings, EconomyMode, EconomySettings, Settings};
 use throughline_engine::ThresholdOrigin;
-use throughline_tokens::{Economy, LimitPolicy};
+use throughline_tokens::{Economy, LimitPolicy, ToolDeferral};
 
 /// Where the threshold of Codex subscriptions is raised to.
 const CODEX_RATIO: f64 = 0.85;
@@ -95,6 +95,12 @@ pub fn economy_of(settings: &EconomySettings, mode: EconomyMode) -> Economy {
         compaction: settings.compaction.unwrap_or(of_mode.compaction),
         cold_cache: settings.cold_cache.unwrap_or(of_mode.cold_cache),
         tool_results: settings.tool_results.unwrap_or(of_mode.tool_results),
+        tools: match (settings.tools, settings.tool_references) {
+            (Some(false), _) => ToolDeferral::Off,
+            (None, _) if of_mode.tools == ToolDeferral::Off => ToolDeferral::Off,
+            (_, Some(true)) => ToolDeferral::ByReference,
+            (_, Some(false) | None) => ToolDeferral::ByList,
+        },
     }
 }
 

@@ -129,7 +129,7 @@ fn the_requests_own_cap_is_reserved_before_the_configured_one() {
 
 #[test]
 fn a_mode_of_economy_is_a_set_of_means_and_each_has_its_own_key() {
-    use throughline_tokens::Economy;
+    use throughline_tokens::{Economy, ToolDeferral};
 
     use super::economy_of;
     let economy = |yaml: &str| {
@@ -138,6 +138,10 @@ fn a_mode_of_economy_is_a_set_of_means_and_each_has_its_own_key() {
     };
     assert_eq!(economy(""), Economy::OFF);
     assert_eq!(economy("economy: balanced"), Economy::BALANCED);
-    assert_eq!(economy("economy: {mode: thrift, tool_results: off}"), Economy::BALANCED);
+    assert_eq!(economy("economy: {mode: thrift, tool_results: off, tools: off}"), Economy::BALANCED);
+    let thrift = |tools| Economy { tools, ..Economy::THRIFT };
+    assert_eq!(economy("economy: thrift"), thrift(ToolDeferral::ByList));
+    assert_eq!(economy("economy: {mode: thrift, tool_references: on}"), thrift(ToolDeferral::ByReference));
+    assert_eq!(economy("economy: {tool_references: on}"), Economy::OFF);
     assert_eq!(economy("economy: {cold_cache: on}"), Economy { cold_cache: true, ..Economy::OFF });
 }

@@ -17,7 +17,7 @@ use throughline_tokens::{Catalogue, Usage};
 use throughline_wire::{ReportedUsage, Request};
 
 use crate::cache_policy::CacheTtl;
-use pieces::{Chain, Position, PromptReader};
+use pieces::{Chain, Layout, Position, PromptReader};
 
 pub use pieces::MarkComplaint;
 pub use rules::CacheStyle;
@@ -77,6 +77,8 @@ struct AutomaticCache {
 pub struct PricedPrompt {
     /// The usage a provider would report for it, with no output.
     pub reported: ReportedUsage,
+    /// Tokens of tools and system prompt in it.
+    pub fixed_tokens: u64,
     /// What becomes readable once the answer begins, and for how long it lives.
     written: Vec<(Chain, i64)>,
 }
@@ -108,23 +110,24 @@ impl PrefixCache {
         let model = request.model().unwrap_or_default();
         let known = self.catalogue.of(&model);
         let (facts, family) = (known.facts, known.family_on(request.wire_format()));
-        let positions = self.reader.read(request, family)?;
-        match self.style {
-            CacheStyle::Marks => Ok(self.ask_marked(
+        let Layout { positions, fixed_tokens } = self.reader.read(request, family)?;
+        let prompt = match self.style {
+            CacheStyle::Marks => self.ask_marked(
                 &positions,
                 facts.cache_minimum_tokens.unwrap_or(MARKED_MINIMUM_TOKENS),
                 at_ms,
-            )),
+            ),
             CacheStyle::Automatic { lifetime, writes } => {
                 let rules = AutomaticCache {
                     minimum_tokens: facts.cache_minimum_tokens.unwrap_or(AUTOMATIC_MINIMUM_TOKENS),
                     lifetime_ms: in_ms(lifetime),
                     charges_writes: writes.charged_for(&self.catalogue, &model, at_ms),
                 };
-                Ok(self.ask_unmarked(&positions, rules, at_ms))
+                self.ask_unmarked(&positions, rules, at_ms)
             }
-            CacheStyle::None => Ok(priced(total(&positions), 0, 0, 0, Vec::new())),
-        }
+            CacheStyle::None => priced(total(&positions), 0, 0, 0, Vec::new()),
+        };
+        Ok(PricedPrompt { fixed_tokens, ..prompt })
     }
 
     /// The answer to a prompt has begun: from now on others can read what it wrote. A call that fails writes nothing.
@@ -222,7 +225,7 @@ fn priced(
 ) -> PricedPrompt {
     let input = prompt.saturating_sub(cache_read).saturating_sub(cache_write);
     let usage = Usage { input, cache_read, cache_write, ..Usage::default() };
-    PricedPrompt { reported: ReportedUsage { usage, cache_write_1h }, written }
+    PricedPrompt { reported: ReportedUsage { usage, cache_write_1h }, fixed_tokens: 0, written }
 }
 
 #[cfg(test)]

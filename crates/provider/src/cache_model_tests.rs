@@ -404,3 +404,29 @@ fn the_pieces_of_a_prompt_add_up_to_what_the_estimator_says_of_the_whole() {
     // Marks are counted by the one and not by the other.
     assert!(counted.abs_diff(estimate) * 50 < estimate, "{counted} against {estimate}");
 }
+
+#[test]
+fn a_deferred_tool_costs_nothing_until_something_refers_to_it() {
+    let before = three_marks(1, 2, 3, "");
+    let tool =
+        format!(r#"{{"name":"rare","description":"{}","input_schema":{{}},"defer_loading":true}}"#, words(7));
+    let with = before.replace(r#""tools":["#, &format!(r#""tools":[{tool},"#));
+    assert_ne!(with, before);
+    let mut cache = marks();
+    let all = ask(&mut cache, &before);
+    let again = ask(&mut cache, &with);
+    assert_eq!(
+        (again.cache_read, again.prompt()),
+        (all.cache_write, all.prompt()),
+        "it is not in the prompt"
+    );
+    // A result that refers to it loads it there, in front of nothing that was cached.
+    let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_reference","tool_name":"rare"}]}]}"#;
+    let referring = format!("{},{result}]}}", with.strip_suffix("]}").unwrap());
+    let loaded = ask(&mut cache, &referring);
+    assert_eq!(loaded.cache_read, all.cache_write, "everything before is still read");
+    let size = |tokens: u64| tokens - all.prompt();
+    assert!(size(loaded.prompt()) > 200, "{loaded:?}");
+    let absent = ask(&mut marks(), &referring.replace("\"tool_name\":\"rare\"", "\"tool_name\":\"other\""));
+    assert!(size(absent.prompt()) < 60, "{absent:?}");
+}

@@ -64,6 +64,7 @@ mod sizes;
 #[cfg(feature = "client")]
 mod slots;
 #[cfg(feature = "client")]
+mod tool_loading;
 mod transport;
 mod window;
 mod window_answers;

@@ -144,7 +144,7 @@ impl Baseline<'_> {
         cache.answer_began(&priced, asked.at_ms);
         let mut reported = priced.reported;
         reported.usage.output = asked.answered_tokens;
-        bill.book(self.tariff, asked.purpose, reported, asked.at_ms);
+        bill.book(self.tariff, asked.purpose, reported, priced.fixed_tokens, asked.at_ms);
         Ok(())
     }
 }

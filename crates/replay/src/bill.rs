@@ -37,6 +37,10 @@ pub struct Bill {
     pub set_aside: u64,
     /// Calls that read such a result again.
     pub reread_calls: u64,
+    /// Calls that brought a tool back.
+    pub found_tools: u64,
+    /// Part of the tokens read from the cache that are system prompt and tools.
+    pub fixed_read: u64,
     /// The amount after each call of the conversation, in order; not kept in a sum of several bills.
     #[serde(skip)]
     pub after_calls: Vec<u64>,
@@ -48,17 +52,27 @@ pub(crate) enum Purpose {
     Conversation,
     Summary,
     Reread,
+    /// A tool that had left the prompt is brought back.
+    FindTools,
 }
 
 impl Bill {
     /// Books a call.
-    pub(crate) fn book(&mut self, tariff: &Tariff, purpose: Purpose, reported: ReportedUsage, at_ms: i64) {
+    pub(crate) fn book(
+        &mut self,
+        tariff: &Tariff,
+        purpose: Purpose,
+        reported: ReportedUsage,
+        fixed_tokens: u64,
+        at_ms: i64,
+    ) {
         let ReportedUsage { usage, cache_write_1h } = reported;
         let call =
             PricedCall { model: &tariff.model, provider: &tariff.provider, at_ms, usage, cache_write_1h };
         let micro_usd = tariff.catalogue.cost(&call).micro_usd;
         self.calls += 1;
         self.usage += usage;
+        self.fixed_read += usage.cache_read.min(fixed_tokens);
         self.cache_write_1h += cache_write_1h;
         self.micro_usd += micro_usd.unwrap_or(0);
         self.unpriced_calls += u64::from(micro_usd.is_none());
@@ -70,6 +84,7 @@ impl Bill {
                 self.summaries_micro_usd += micro_usd.unwrap_or(0);
             }
             Purpose::Reread => self.reread_calls += 1,
+            Purpose::FindTools => self.found_tools += 1,
         }
     }
 
@@ -92,6 +107,8 @@ impl Bill {
         self.summary_calls += other.summary_calls;
         self.set_aside += other.set_aside;
         self.reread_calls += other.reread_calls;
+        self.found_tools += other.found_tools;
+        self.fixed_read += other.fixed_read;
     }
 }
 

@@ -113,7 +113,7 @@ impl FakeProvider {
         cache.answer_began(&priced, now_ms);
         let mut reported = priced.reported;
         reported.usage.output = answered_tokens;
-        bill.book(&self.tariff, purpose, reported, now_ms);
+        bill.book(&self.tariff, purpose, reported, priced.fixed_tokens, now_ms);
         Ok(reported)
     }
 

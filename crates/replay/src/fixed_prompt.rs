@@ -3,13 +3,16 @@
 //! Logs leave them out, but they stand in every prompt, are cached with it and count against the window.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use throughline_provider::CacheMarks;
 use throughline_tokens::{ContentProfile, TokenModel};
-use throughline_transcript::{RawJson, compact_json_string};
+use throughline_transcript::{RawJson, WireFormat, compact_json_string};
 use throughline_wire::{RequestParts, System};
 
+use crate::client_prompt::FixedSplit;
 use crate::recording::Recording;
+use crate::replay::ReplayOptions;
 
 /// The part of every prompt before the messages.
 #[derive(Clone, Debug)]
@@ -18,19 +21,30 @@ pub(crate) struct FixedPrompt {
     pub(crate) system: Option<String>,
     pub(crate) tools: Option<String>,
     pub(crate) tokens: u64,
+    /// What it consists of, where a client's own stands in its place.
+    pub(crate) split: Option<FixedSplit>,
 }
 
 impl FixedPrompt {
     /// Of a conversation, for a model that counts like this.
-    pub(crate) fn of(recording: &Recording, token_model: &TokenModel) -> Self {
+    pub(crate) fn of(recording: &Recording, options: &ReplayOptions, token_model: &TokenModel) -> Self {
         let tokens = recording.fixed_tokens(token_model);
         let bare = |json: &str| CacheMarks::removed_from(json).into_owned();
         let system = recording.preamble.system.as_ref().map(|json| bare(json.as_str()));
         let tools = recording.preamble.tools.as_ref().map(|json| bare(json.as_str()));
         if system.is_some() || tools.is_some() || tokens == 0 {
-            return Self { system, tools, tokens };
+            return Self { system, tools, tokens, split: None };
         }
-        Self { system: Some(compact_json_string(&words_of(tokens, token_model))), tools: None, tokens }
+        if let Some(client) = &options.client
+            && recording.wire_format == WireFormat::Anthropic
+        {
+            let called = tools_called(recording);
+            let (system, tools, split) = client.fitted(&called, tokens, token_model);
+            let tokens = split.system_tokens + split.tools_tokens + split.generated_tokens;
+            return Self { system: Some(system), tools: Some(tools), tokens, split: Some(split) };
+        }
+        let system = Some(compact_json_string(&words_of(tokens, token_model)));
+        Self { system, tools: None, tokens, split: None }
     }
 
     /// The parts of a request that begins with it.
@@ -48,6 +62,13 @@ impl FixedPrompt {
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         self.system.as_deref().and_then(|json| RawJson(json).as_text())
     }
+}
+
+/// The tools that a conversation calls.
+fn tools_called(recording: &Recording) -> BTreeSet<String> {
+    let calls =
+        recording.messages.iter().flat_map(|message| message.calls().map(move |call| (message, call)));
+    calls.map(|(message, (_, name, _))| message.str(name).into_owned()).collect()
 }
 
 /// Text of so many tokens, always the same.

@@ -24,7 +24,9 @@
 
 mod baseline;
 mod bill;
+mod client_prompt;
 mod fake_provider;
+mod find_tools;
 mod fixed_prompt;
 mod managed;
 mod recording;
@@ -33,5 +35,6 @@ mod reread;
 mod summary_calls;
 
 pub use bill::{Bill, SummaryCost};
+pub use client_prompt::ClientPrompt;
 pub use recording::{RecordedCall, Recording};
 pub use replay::{ReplayError, ReplayOptions, SessionReplay, replay};

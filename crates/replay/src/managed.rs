@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use throughline_compaction::RuleSummariser;
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host as _,
     IncomingMessage, LockPolicy, ManagedSession, ModelTarget, OneSummariser, PriceSource, RecordPolicy,
-    SessionError, SessionSetup, Shortening, SummariserSource, ThresholdOrigin, ToolOutputPolicy,
+    SessionError, SessionSetup, Shortening, SummariserSource, ThresholdOrigin, ToolOutputPolicy, ToolSchema,
 };
 use throughline_provider::{CacheMarks, CacheOutcome, CachePolicy};
 use throughline_redact::Redactor;
@@ -18,6 +19,7 @@ use throughline_transcript::{Message, SharedText, decode_message};
 
 use crate::bill::{Bill, Purpose, SummaryCost};
 use crate::fake_provider::FakeProvider;
+use crate::find_tools::ToolPrompt;
 use crate::fixed_prompt::FixedPrompt;
 use crate::recording::{RecordedCall, Recording};
 use crate::reread::{ResultVisibility, read_again};
@@ -31,7 +33,9 @@ pub(crate) struct ManagedReplay<'a> {
     pub(crate) policy: CachePolicy,
     pub(crate) limits: LimitPolicy,
     pub(crate) summaries: SummaryCost,
+    pub(crate) summary_wait: Option<Duration>,
     pub(crate) tool_output: ToolOutputPolicy,
+    pub(crate) own_tools: &'a [ToolSchema],
 }
 
 /// The result.
@@ -46,10 +50,9 @@ impl ManagedReplay<'_> {
         let clock = Arc::clone(&self.provider.clock);
         clock.set(self.recording.calls.first().map_or(0, |call| call.at_ms));
         let text = self.fixed.text();
-        let envelope = Envelope::build(
-            self.recording.wire_format,
-            &self.fixed.parts(&self.provider.tariff.model, &text),
-        )?;
+        let parts = self.fixed.parts(&self.provider.tariff.model, &text);
+        let mut tools =
+            ToolPrompt::new(self.recording.wire_format, &parts, self.own_tools, self.limits.economy)?;
         let set_aside = Arc::new(AtomicU64::new(0));
         let mut session = ManagedSession::create(self.setup(&set_aside), self.new_session()).await?;
         let mut visibility = {
@@ -64,6 +67,14 @@ impl ManagedReplay<'_> {
             visibility.shown(&incoming);
             let answer = self.recording.messages.get(call.answer.clone()).unwrap_or_default();
             let answer: Vec<Message> = answer.iter().map(bare).collect();
+            let mut envelope = tools.envelope(&mut session)?;
+            if let Some((asked, results)) = tools.needed_for(&answer, number, &mut session) {
+                self.provider.will_answer(asked, Purpose::FindTools);
+                session.call(input(&envelope, incoming)).await?;
+                session.until_prepared().await;
+                incoming = results;
+                envelope = tools.envelope(&mut session)?;
+            }
             let needed = visibility.needed_for(&answer);
             if !needed.is_empty()
                 && let Some((asked, results)) = read_again(self.recording.wire_format, number, &needed)
@@ -121,8 +132,12 @@ impl ManagedReplay<'_> {
             SummaryCost::ByModel => Arc::new(RuleWrittenSummaries::new(Arc::clone(&self.provider))),
             SummaryCost::Free => Arc::new(OneSummariser(Arc::new(RuleSummariser))),
         };
-        let compressor =
-            CompressorSetup { summarisers, redactor: Some(Redactor::new()), ..CompressorSetup::by_rules() };
+        let compressor = CompressorSetup {
+            summarisers,
+            redactor: Some(Redactor::new()),
+            summary_wait: self.summary_wait,
+            ..CompressorSetup::by_rules()
+        };
         let target = ModelTarget {
             model: self.provider.tariff.model.clone(),
             provider: self.provider.tariff.provider.clone(),

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
-use throughline_engine::{SessionError, ToolOutputPolicy};
+use throughline_engine::{SessionError, ToolOutputPolicy, ToolSchema};
 use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, PrefixCache};
 use throughline_tokens::{Catalogue, LimitPolicy, TokenModel};
 use throughline_transcript::WireFormat;
 
 use crate::baseline::{Baseline, PromptError};
 use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
+use crate::client_prompt::{ClientPrompt, FixedSplit};
 use crate::fake_provider::{FakeProvider, ReplayClock};
 use crate::fixed_prompt::FixedPrompt;
 use crate::managed::{ManagedBill, ManagedReplay};
@@ -33,8 +35,16 @@ pub struct ReplayOptions {
     pub tool_output: ToolOutputPolicy,
     /// What summaries cost.
     pub summaries: SummaryCost,
+    /// How a model's notes come: as in the gateway, asked for once before each compaction and waited for so long; none for
+    /// notes that are brought up to date until they are needed, as `chat` does.
+    pub summary_wait: Option<Duration>,
     /// Prices and sizes.
     pub catalogue: Catalogue,
+    /// What the client sends before its messages, where the log leaves that out and definitions of tools can leave; none for
+    /// text of the same size.
+    pub client: Option<ClientPrompt>,
+    /// Tools of ours that stand behind the client's where results are shortened or tools leave.
+    pub own_tools: Vec<ToolSchema>,
 }
 
 /// A conversation priced twice.
@@ -42,6 +52,8 @@ pub struct ReplayOptions {
 pub struct SessionReplay {
     /// Tokens of system prompt and tools in every prompt.
     pub fixed_tokens: u64,
+    /// What they consist of, where the log leaves them out and a client's own stand in their place.
+    pub fixed_split: Option<FixedSplit>,
     /// The cache lifetime the recorded client asked for, as far as the reported usage shows it.
     pub ttl_without: CacheTtl,
     /// How long Throughline had.
@@ -79,7 +91,7 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
     }
     let known = options.catalogue.of(&options.model);
     let token_model = TokenModel::of(known.family_on(recording.wire_format));
-    let fixed = FixedPrompt::of(recording, &token_model);
+    let fixed = FixedPrompt::of(recording, options, &token_model);
     let recorded = recorded_ttl(recording);
     let ttl_with = options.ttl.or(recorded).unwrap_or_default();
     let ttl_without = recorded.unwrap_or(ttl_with);
@@ -116,7 +128,9 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
         policy,
         limits: options.limits,
         summaries,
+        summary_wait: options.summary_wait.filter(|_| summaries == SummaryCost::ByModel),
         tool_output: tool_output(options),
+        own_tools: &options.own_tools,
     };
     let ManagedBill { bill: with, cache_misses } = managed.run().await?;
     let sums = with.after_calls.iter().zip(&without.after_calls);
@@ -124,6 +138,7 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
     Ok(SessionReplay {
         worst_permille,
         fixed_tokens: fixed.tokens,
+        fixed_split: fixed.split,
         ttl_without,
         ttl_with,
         without,
@@ -153,7 +168,8 @@ fn logged(recording: &Recording, tariff: &Tariff) -> Bill {
         let LoggedCall { usage, at_ms, .. } = call;
         let reported =
             throughline_wire::ReportedUsage { usage: usage.usage, cache_write_1h: usage.cache_write_1h };
-        bill.book(&Tariff { model, ..tariff.clone() }, Purpose::Conversation, reported, *at_ms);
+        let tariff = Tariff { model, ..tariff.clone() };
+        bill.book(&tariff, Purpose::Conversation, reported, 0, *at_ms);
     }
     bill
 }

@@ -27,6 +27,9 @@ fn options(wire_format: WireFormat, window_tokens: u64) -> ReplayOptions {
         tool_output: ToolOutputPolicy { exempt: Vec::new(), ..ToolOutputPolicy::default() },
         summaries: SummaryCost::ByModel,
         catalogue: Catalogue::shipped(),
+        summary_wait: None,
+        client: None,
+        own_tools: Vec::new(),
     }
 }
 

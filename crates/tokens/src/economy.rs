@@ -9,15 +9,30 @@ pub struct Economy {
     pub cold_cache: bool,
     /// Tool results are shortened before they are first sent.
     pub tool_results: bool,
+    /// Tool definitions that are not needed leave the prompt.
+    pub tools: ToolDeferral,
+}
+
+/// Whether tool definitions leave the prompt, and how they come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolDeferral {
+    /// They stay.
+    #[default]
+    Off,
+    /// Into the list of tools, in front of everything: all of the prompt is written anew.
+    ByList,
+    /// Where a result refers to them: what is in front of that stays as it was.
+    ByReference,
 }
 
 impl Economy {
     /// Compaction by the window alone.
-    pub const OFF: Self = Self { compaction: false, cold_cache: false, tool_results: false };
+    pub const OFF: Self =
+        Self { compaction: false, cold_cache: false, tool_results: false, tools: ToolDeferral::Off };
     /// The content of the client's requests stays as it is.
-    pub const BALANCED: Self = Self { compaction: true, cold_cache: true, tool_results: false };
+    pub const BALANCED: Self = Self { compaction: true, cold_cache: true, ..Self::OFF };
     /// Everything.
-    pub const THRIFT: Self = Self { tool_results: true, ..Self::BALANCED };
+    pub const THRIFT: Self = Self { tool_results: true, tools: ToolDeferral::ByList, ..Self::BALANCED };
 
     /// Whether none of them is in use.
     #[must_use]

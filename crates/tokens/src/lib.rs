@@ -43,7 +43,7 @@ pub use budget::{Effective, LimitError, LimitPolicy, Limits, ToolBudgets};
 pub use cache_prices::{CachePrices, WrittenFor};
 pub use calibrate::{Calibrator, Observed};
 pub use content::ContentProfile;
-pub use economy::Economy;
+pub use economy::{Economy, ToolDeferral};
 pub use exact::Encoding;
 pub use model::{Family, TokenModel};
 pub use prices::{Cost, PriceBasis, PricedCall};

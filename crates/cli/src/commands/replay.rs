@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum, ValueHint};
 use serde_json::{Value, json};
 use throughline_engine::{SessionError, ToolOutputPolicy};
-use throughline_provider::CacheTtl;
-use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
-use throughline_tokens::{Catalogue, Cost, Limits};
-use throughline_transcript::{DecodeOptions, Note, Transcript};
+use throughline_provider::{CacheTtl, EndpointKind};
+use throughline_replay::{
+    Bill, ClientPrompt, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay,
+};
+use throughline_tokens::{Catalogue, Cost, Limits, ToolDeferral};
+use throughline_transcript::{DecodeOptions, Note, Transcript, WireFormat};
 
 use crate::app::App;
 use crate::args::WindowArgs;
@@ -204,15 +206,31 @@ fn replay_talk(
         situation.print_notes(app);
     }
     let (window_tokens, window_origin) = (situation.window.value, situation.window.origin.clone());
+    let mut limits = situation.policy;
+    let model = situation.model.as_ref().map(|model| model.value.as_str()).unwrap_or_default();
+    let kind = match transcript.wire_format {
+        WireFormat::Anthropic => EndpointKind::Anthropic,
+        WireFormat::Chat | WireFormat::Responses => EndpointKind::Custom,
+    };
+    if limits.economy.tools == ToolDeferral::ByList
+        && situation.settings.economy.tool_references.is_none()
+        && kind.loads_tools_by_reference(transcript.wire_format, model)
+    {
+        limits.economy.tools = ToolDeferral::ByReference;
+    }
+    let leaves = limits.economy.tools != ToolDeferral::Off;
     let options = ReplayOptions {
         model: situation.model.as_ref().map(|model| model.value.clone()).unwrap_or_default(),
-        limits: situation.policy,
+        limits,
         ttl: Some(match situation.settings.prompt_caching.cache_ttl {
             throughline_config::CacheTtl::FiveMinutes => CacheTtl::FiveMinutes,
             throughline_config::CacheTtl::OneHour => CacheTtl::OneHour,
         }),
         tool_output: ToolOutputPolicy::default(),
         summaries: args.summaries.into(),
+        summary_wait: None,
+        client: leaves.then(ClientPrompt::claude_code),
+        own_tools: crate::serve::recall::schemas(false),
         catalogue: catalogue.clone(),
     };
     let report = wait_for(replay(talk, &options))?.map_err(|error| {

@@ -30,13 +30,17 @@ pub(super) fn tool_output() -> ToolOutputPolicy {
 
 /// The tools.
 pub(super) fn tools(engines: Engines, store: Arc<dyn Store>) -> Arc<dyn RecallTools> {
+    let schemas = schemas(engines.answers_questions());
+    Arc::new(GatewayTools { engines, store, schemas })
+}
+
+/// Their definitions, where a model can answer questions about the record, or not.
+pub(crate) fn schemas(answers_questions: bool) -> Vec<ToolSchema> {
     let across = RecordTools::schemas().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_str()));
     let across = across.map(|tool| ToolSchema { parameters: without_session(tool.parameters), ..tool });
-    let answers_questions = engines.answers_questions();
     let within = RecallToolset::schemas().into_iter();
     let within = within.filter(|schema| answers_questions || schema.name != RecallToolset::QUESTION);
-    let schemas = within.chain(across).collect();
-    Arc::new(GatewayTools { engines, store, schemas })
+    within.chain(across).collect()
 }
 
 /// The same with nobody obliged to say which conversation is meant: it is the one the model is in.

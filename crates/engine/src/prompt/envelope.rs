@@ -16,6 +16,8 @@ use throughline_tokens::ContentProfile;
 use throughline_transcript::{RawJson, SharedText, WireFormat, compact_json_string};
 use throughline_wire::{Request, RequestError, RequestParts, System};
 
+use crate::prompt::tool_list::in_prompt;
+
 /// Everything of a request but its messages.
 #[derive(Clone, Debug)]
 pub struct Envelope {
@@ -106,7 +108,7 @@ impl Envelope {
             found += ContentProfile::of_system(system.0);
         }
         if let Some(tools) = self.request.tools() {
-            found += ContentProfile::of_tools(tools.0);
+            found += ContentProfile::of_tools(&in_prompt(tools.0));
         }
         found
     }

@@ -3,7 +3,7 @@
 //! Not for: the arithmetic (`throughline_compaction::EconomyFigures`), and making the compaction.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use throughline_compaction::{EconomyFigures, Maker, Rereads};
@@ -39,6 +39,20 @@ pub(super) struct EconomyState {
     is_price_reported: bool,
     /// Whether the model is offered tools that read what results were shortened by.
     recall: RecallAccess,
+    /// Tools that the model asked for and that the next list has again.
+    pub(super) brought_back: BTreeSet<String>,
+}
+
+impl EconomyState {
+    /// Calls before the conversation ends or pauses for longer than the cache lives, as `EconomyFigures` expects them.
+    pub(super) fn expected_calls(&self, calls: u64) -> u64 {
+        calls / self.cold_pauses.saturating_add(1)
+    }
+
+    /// Calls answered since the session was opened.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
 }
 
 /// Whether the model can read the whole of a result that was shortened.
@@ -205,6 +219,11 @@ impl ManagedSession {
         let model = &self.setup.target.model;
         let text = format!("the price of {model} is not known: `economy` does nothing for it");
         self.notice_once(NO_PRICE_TOLD, text).await;
+    }
+
+    /// Whether what the next call costs may decide what it carries.
+    pub(super) fn can_decide_in_money(&self) -> bool {
+        !self.is_side_call() && self.has_price()
     }
 
     fn has_price(&self) -> bool {

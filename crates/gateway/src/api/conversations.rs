@@ -227,7 +227,8 @@ async fn slot(
 async fn call(gateway: &Tenant, ready: PreparedCall) -> Result<Value, ApiError> {
     let PreparedCall { slot, mut session, input, key } = ready;
     let config = gateway.config.now();
-    let rounds = RecallLoop { recall: &config.recall, gateway, passing: RoundDelivery::AsTheyCome };
+    let rounds =
+        RecallLoop { recall: &config.recall, gateway, passing: RoundDelivery::AsTheyCome, tools: None };
     let result = rounds.call(&mut session, input, &mut Vec::new()).await;
     if let Ok(history_keys) = gateway.read_history_keys(&session).await {
         slot.set_history_keys(history_keys);

@@ -10,7 +10,7 @@ use throughline_engine::{
     RequestExtras, WaitPolicy,
 };
 use throughline_provider::HoldBack;
-use throughline_tokens::Economy;
+use throughline_tokens::{Economy, ToolDeferral};
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::Answer;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
@@ -35,7 +35,7 @@ use crate::proxy::provider_paths::AnswerNames;
 use crate::proxy::response_stream::CallResult;
 use crate::proxy::response_stream::ResponseStream;
 use crate::proxy::response_stream::ServedLog;
-use crate::recall::{RecallConfig, RecallLoop, RecallOffer, RoundDelivery, offered};
+use crate::recall::{RecallConfig, RecallLoop, RecallOffer, RoundDelivery, ToolRounds, offered};
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
 use crate::tenant::Tenant;
@@ -114,7 +114,8 @@ impl Tenant {
         session.set_access_token(turn.token_name);
         let config = self.config.now();
         let said = ClientHistory { messages, repeated };
-        let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
+        let recall = config.recall.for_request(&turn.request).into_owned();
+        let new = said.into_new(self, &recall, &turn.request, &mut session, &mut known).await;
         let cancel = CancellationToken::new();
         slot.set_answering(&known, cancel.clone());
 
@@ -123,16 +124,27 @@ impl Tenant {
         let streaming = turn.request.streaming();
         let model = turn.model.clone();
         let mut request = turn.request;
-        let offer = offer_for(turn.economy, &config.recall, &session);
-        let is_offered = offered(&config.recall, offer, &mut request, session.messages())
+        let offer = offer_for(turn.economy, &recall, &session);
+        let is_offered = offered(&recall, offer, &mut request, session.messages())
             .map_err(|error| GatewayError::bad_request(error.to_string()))?;
         if turn.economy.tool_results {
-            session.exempt_tools(config.recall.names().all().iter().cloned());
+            session.exempt_tools(recall.names().all().iter().cloned());
             session.set_recall_access(match is_offered {
-                true => RecallAccess::Offered(config.recall.reading().to_owned()),
+                true => RecallAccess::Offered(recall.reading().to_owned()),
                 false => RecallAccess::NotOffered,
             });
         }
+        // What left the prompt comes back by a call that is answered as those of the recall tools are.
+        let tools = match is_offered && turn.economy.tools != ToolDeferral::Off {
+            true => {
+                let whole = request.clone();
+                session
+                    .defer_tools(&mut request, recall.names().all())
+                    .map_err(|error| GatewayError::bad_request(error.to_string()))?
+                    .map(|deferred| ToolRounds { request: whole, deferred })
+            }
+            false => None,
+        };
         // The other wires store nothing that later requests could name.
         let stores = turn.endpoint.wire == WireFormat::Responses
             && request.member("store").is_none_or(|store| store.0.trim() != "false");
@@ -157,7 +169,7 @@ impl Tenant {
         let (ended, end) = oneshot::channel();
         let (gateway, items_at) = (Arc::clone(self), objects_at.clone());
         self.tasks.spawn(in_request_context(async move {
-            let rounds = is_offered.then_some(&config.recall);
+            let rounds = is_offered.then_some((&recall, tools));
             let result = gateway.call(&slot, session, input, known, rounds).await;
             if let (Ok(outcome), Some(place)) = (&result, &items_at) {
                 gateway.note_created(place, ids_of_answer(&outcome.answer)).await;
@@ -178,11 +190,11 @@ impl Tenant {
         mut session: OwnedMutexGuard<ManagedSession>,
         input: CallInput,
         mut known: Vec<MessageKey>,
-        recall: Option<&RecallConfig>,
+        recall: Option<(&RecallConfig, Option<ToolRounds>)>,
     ) -> CallResult {
         let result = match recall {
-            Some(recall) => {
-                let rounds = RecallLoop { recall, gateway: self, passing: RoundDelivery::Spliced };
+            Some((recall, tools)) => {
+                let rounds = RecallLoop { recall, gateway: self, passing: RoundDelivery::Spliced, tools };
                 Box::pin(rounds.call(&mut session, input, &mut known)).await
             }
             None => {

@@ -37,7 +37,7 @@ impl ClientHistory {
         let (from, worded) = align(session.messages(), session.first_verbatim_item(), &messages, projection);
         session.use_client_bytes(ClientBytes { from, worded });
         let pending = PendingResults::of(recall, request, session, &new);
-        pending.settle(recall, &gateway.setup.owner, session, &mut new, known).await;
+        pending.settle((recall, request), &gateway.setup.owner, session, &mut new, known).await;
         new.into_iter().map(IncomingMessage::from).collect()
     }
 }

@@ -3,7 +3,7 @@
 use throughline_engine::headers_on;
 use throughline_models::economy_of;
 use throughline_provider::Endpoint;
-use throughline_tokens::Economy;
+use throughline_tokens::{Economy, ToolDeferral};
 use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
@@ -70,6 +70,16 @@ fn parse_request(
     let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };
     let savings = &config.settings.economy;
     let economy = economy_of(savings, savings.mode_for(client.program, inbound.token_name.as_deref()));
+    let by_reference = match savings.tool_references {
+        Some(loads) => loads && spoken == wire && wire == WireFormat::Anthropic,
+        None => spoken == wire && upstream.kind.loads_tools_by_reference(wire, &model),
+    };
+    let tools = match economy.tools {
+        ToolDeferral::Off => ToolDeferral::Off,
+        _ if by_reference => ToolDeferral::ByReference,
+        _ => ToolDeferral::ByList,
+    };
+    let economy = Economy { tools, ..economy };
     Ok((
         ManagedRequest {
             economy,

@@ -39,19 +39,21 @@ impl PendingResults {
     /// Answers what is owed, before what the client says.
     pub(crate) async fn settle(
         self,
-        recall: &RecallConfig,
+        (recall, request): (&RecallConfig, &Request),
         owner: &Owner,
-        session: &ManagedSession,
+        session: &mut ManagedSession,
         new: &mut Vec<Message>,
         known: &mut Vec<MessageKey>,
     ) {
         if self.0.is_empty() {
             return;
         }
-        let runner = ToolRunner { recall, owner, session: session.id() };
+        let deferred = session.deferred_tools(request, recall.names().all());
+        let runner = ToolRunner { recall, owner, session: session.id(), deferred: deferred.as_ref() };
         let mut allowance = Allowance::of(recall);
         allowance.fit(session, session.pressure().tokens);
         let answered = runner.answer(&self.0, &mut allowance).await;
+        session.bring_back(answered.iter().flat_map(|one| one.found.iter().cloned()));
         let wire = session.wire_format();
         if wire == WireFormat::Anthropic
             && let Some(first) = new.first_mut()

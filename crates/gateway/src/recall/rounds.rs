@@ -1,11 +1,12 @@
 //! The exchange with the model: asked again with what its recall calls found, until it answers its client.
 
 use throughline_engine::{
-    CacheMarking, CallInput, CallOutcome, Envelope, IncomingMessage, ManagedSession, PieceSender,
-    RecordTiming, RequestExtras, SessionError, WaitPolicy,
+    CacheMarking, CallInput, CallOutcome, DeferredTools, Envelope, IncomingMessage, ManagedSession,
+    PieceSender, RecordTiming, RequestExtras, SessionError, WaitPolicy,
 };
+use throughline_tokens::ToolDeferral;
 use throughline_transcript::WireFormat;
-use throughline_wire::{StopReason, Streaming, ToolCall};
+use throughline_wire::{Request, StopReason, Streaming, ToolCall};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,16 @@ pub(crate) struct RecallLoop<'a> {
     pub(crate) recall: &'a RecallConfig,
     pub(crate) gateway: &'a Tenant,
     pub(crate) passing: RoundDelivery,
+    /// Tools that left the request, where some did.
+    pub(crate) tools: Option<ToolRounds>,
+}
+
+/// A request that tools have left, for the rounds in which some come back.
+pub(crate) struct ToolRounds {
+    /// With all of them.
+    pub(crate) request: Request,
+    /// Those that left.
+    pub(crate) deferred: DeferredTools,
 }
 
 /// What stays the same from round to round.
@@ -67,7 +78,7 @@ impl RoundTemplate {
 impl RecallLoop<'_> {
     /// Asks until the model answers its client. What it says on the way is put behind `known`, as it is recognised later.
     pub(crate) async fn call(
-        &self,
+        mut self,
         session: &mut ManagedSession,
         input: CallInput,
         known: &mut Vec<MessageKey>,
@@ -87,9 +98,9 @@ impl RecallLoop<'_> {
             cancel,
             on_recorded: _,
         } = input;
-        let kept = RoundTemplate { envelope, task, extras, waiting, recorded, marking, cancel };
+        let mut kept = RoundTemplate { envelope, task, extras, waiting, recorded, marking, cancel };
         let (wire, streaming) = (session.wire_format(), kept.envelope.request().streaming());
-        let mut back = RoundOutput::new(self, wire, streaming, pieces);
+        let mut back = RoundOutput::new(&self, wire, streaming, pieces);
         let mut projection = Projection::new(self.recall.names(), wire);
         let mut allowance = Allowance::of(self.recall);
         let mut refused = 0;
@@ -107,12 +118,37 @@ impl RecallLoop<'_> {
             self.gateway.tell(GatewayEvent::Recalled { session: session.id().clone(), tools });
             allowance.fit(session, outcome.pressure.tokens);
             let owner = &self.gateway.setup.owner;
-            let runner = ToolRunner { recall: self.recall, owner, session: session.id() };
-            let found = messages(wire, &runner.answer(&calls, &mut allowance).await);
+            let deferred = self.tools.as_ref().map(|tools| &tools.deferred);
+            let runner = ToolRunner { recall: self.recall, owner, session: session.id(), deferred };
+            let answered = runner.answer(&calls, &mut allowance).await;
+            let brought_back = answered.iter().flat_map(|one| one.found.iter().cloned()).collect();
+            self.bring_back(brought_back, session, &mut kept)?;
+            let found = messages(wire, &answered);
             known.extend(projection.known(&found));
             new = found.into_iter().map(IncomingMessage::from).collect();
             back.end(AfterRound::Round).await;
         }
+    }
+
+    /// From the next round on these tools can be called.
+    fn bring_back(
+        &mut self,
+        names: Vec<String>,
+        session: &mut ManagedSession,
+        kept: &mut RoundTemplate,
+    ) -> Result<(), SessionError> {
+        let Some(tools) = self.tools.as_mut().filter(|_| !names.is_empty()) else { return Ok(()) };
+        if tools.deferred.deferral() == ToolDeferral::ByReference {
+            return Ok(());
+        }
+        session.bring_back(names);
+        let mut request = tools.request.clone();
+        match session.defer_tools(&mut request, self.recall.names().all())? {
+            Some(deferred) => tools.deferred = deferred,
+            None => self.tools = None,
+        }
+        kept.envelope = Envelope::of_request(request);
+        Ok(())
     }
 
     /// A model that asks for nothing but recall, whatever it is told, has not answered.

@@ -1,7 +1,7 @@
 //! Running recall tools within what a turn may use, and what they answer as messages of each wire.
 
 use serde_json::{Map, Value, json};
-use throughline_engine::{ManagedSession, ToolAnswer, ToolRequest};
+use throughline_engine::{DeferredTools, ManagedSession, ToolAnswer, ToolRequest};
 use throughline_store::{Owner, SessionId};
 use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
@@ -38,6 +38,8 @@ pub(super) struct ToolRunner<'a> {
     pub(super) recall: &'a RecallConfig,
     pub(super) owner: &'a Owner,
     pub(super) session: &'a SessionId,
+    /// Tools that the model can bring back.
+    pub(super) deferred: Option<&'a DeferredTools>,
 }
 
 /// A call with its answer.
@@ -45,6 +47,16 @@ pub(super) struct ToolRunner<'a> {
 pub(super) struct RecallReply {
     pub(super) call_id: String,
     pub(super) answer: ToolAnswer,
+    /// Tools that it brings back, where it does.
+    pub(super) found: Vec<String>,
+    /// Whether the provider loads those where the answer refers to them.
+    content: Option<Value>,
+}
+
+impl RecallReply {
+    fn of(call: &ToolCall, answer: ToolAnswer) -> Self {
+        Self { call_id: call.id.clone(), answer, found: Vec::new(), content: None }
+    }
 }
 
 impl ToolRunner<'_> {
@@ -52,11 +64,29 @@ impl ToolRunner<'_> {
     pub(super) async fn answer(&self, calls: &[ToolCall], allowance: &mut Allowance) -> Vec<RecallReply> {
         let mut all = Vec::with_capacity(calls.len());
         for call in calls {
-            let answer = self.answer_one(call, allowance).await;
-            all.push(RecallReply { call_id: call.id.clone(), answer });
+            all.push(match call.name == DeferredTools::FIND {
+                true => self.find(call, allowance),
+                false => RecallReply::of(call, self.answer_one(call, allowance).await),
+            });
         }
         allowance.rounds = allowance.rounds.saturating_sub(1);
         all
+    }
+
+    /// Brings tools back.
+    fn find(&self, call: &ToolCall, allowance: &Allowance) -> RecallReply {
+        let Some(deferred) = self.deferred.filter(|_| allowance.rounds > 0) else {
+            let text = match allowance.rounds {
+                0 => format!("no more of {} in this turn: answer with what is at hand", call.name),
+                _ => "every tool that there is can be called already".to_owned(),
+            };
+            return RecallReply::of(call, failed(text));
+        };
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
+        let found = deferred.found(&arguments);
+        let (text, content) = (deferred.text(&found), deferred.content(&found));
+        let answered = RecallReply::of(call, ToolAnswer { text, is_error: false });
+        RecallReply { found, content: Some(content), ..answered }
     }
 
     async fn answer_one(&self, call: &ToolCall, allowance: &mut Allowance) -> ToolAnswer {
@@ -114,8 +144,8 @@ pub(super) fn messages(wire: WireFormat, answered: &[RecallReply]) -> Vec<Messag
 /// Answers as blocks of a message on the Anthropic wire.
 pub(super) fn blocks(answered: &[RecallReply]) -> Vec<Value> {
     let block = |one: &RecallReply| {
-        let mut block =
-            json!({ "type": "tool_result", "tool_use_id": one.call_id, "content": one.answer.text });
+        let content = one.content.clone().unwrap_or_else(|| Value::from(one.answer.text.as_str()));
+        let mut block = json!({ "type": "tool_result", "tool_use_id": one.call_id, "content": content });
         if one.answer.is_error {
             block["is_error"] = Value::Bool(true);
         }

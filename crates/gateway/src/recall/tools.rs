@@ -1,9 +1,10 @@
 //! Which tools there are, and how they come into a request.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use throughline_engine::{ToolAnswer, ToolRequest, ToolSchema};
+use throughline_engine::{DeferredTools, ToolAnswer, ToolRequest, ToolSchema};
 use throughline_store::Owner;
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
@@ -44,7 +45,8 @@ impl RecallConfig {
     /// Tools that are offered to some; a model may use them in so many rounds before it answers, and read so many tokens.
     #[must_use]
     pub fn new(tools: Arc<dyn RecallTools>, offer: RecallOffer, rounds: usize, tokens: u64) -> Self {
-        let names = RecallNames(tools.schemas().iter().map(|schema| schema.name.clone()).collect());
+        let own = tools.schemas().iter().map(|schema| schema.name.clone());
+        let names = RecallNames(own.chain([DeferredTools::FIND.to_owned()]).collect());
         Self { tools, names, offer, rounds, tokens, reading: String::new() }
     }
 
@@ -52,6 +54,18 @@ impl RecallConfig {
     #[must_use]
     pub fn with_reading(self, reading: impl Into<String>) -> Self {
         Self { reading: reading.into(), ..self }
+    }
+
+    /// The same for a request whose client may have a tool that is called like the one that brings tools back.
+    pub(crate) fn for_request(&self, request: &Request) -> Cow<'_, Self> {
+        let has_own = request.tools().is_some_and(|tools| {
+            tools.elements().filter_map(name_of).any(|name| name == DeferredTools::FIND)
+        });
+        if !has_own {
+            return Cow::Borrowed(self);
+        }
+        let names = self.names.0.iter().filter(|name| *name != DeferredTools::FIND);
+        Cow::Owned(Self { names: RecallNames(names.cloned().collect()), ..self.clone() })
     }
 
     pub(crate) fn reading(&self) -> &str {

@@ -26,5 +26,6 @@ mod stage;
 mod talk;
 mod tenants;
 mod tokens;
+mod tools;
 mod traced;
 mod translated;

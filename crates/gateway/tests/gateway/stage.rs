@@ -89,6 +89,8 @@ pub(crate) struct Stage {
     pub(crate) recall_rounds: usize,
     /// ... and how much may be read with them.
     pub(crate) recall_tokens: u64,
+    /// Settings beside the model's.
+    pub(crate) more_settings: &'static str,
     url: String,
     stop: Option<DropGuard>,
     running: Option<tokio::task::JoinHandle<()>>,
@@ -201,6 +203,7 @@ impl Stage {
             recall: RecallOffer::Nobody,
             recall_rounds: 4,
             recall_tokens: 8_000,
+            more_settings: "",
             url: String::new(),
             stop: None,
             running: None,
@@ -233,6 +236,7 @@ impl Stage {
     fn settings(&self) -> Settings {
         let window = self.window_tokens.map(|window| format!("  context_length: {window}\n"));
         let text = format!("model:\n  default: \"{}\"\n{}", self.default_model, window.unwrap_or_default());
+        let text = format!("{text}{}", self.more_settings);
         let loaded = Loader::new().file("config.yaml", text).load();
         loaded.unwrap().settings
     }

@@ -20,6 +20,8 @@ const SLICE_BYTES: usize = 512;
 /// Messages that are remembered before all are forgotten.
 const MOST_REMEMBERED: usize = 100_000;
 const MEMBER: &str = "cache_control";
+/// The member of a block that loads the definition of a tool.
+const REFERENCE: &str = "tool_name";
 
 /// A hash over everything up to a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +34,14 @@ pub(super) struct Position {
     /// Tokens up to here.
     pub(super) end_tokens: u64,
     pub(super) mark: Option<CacheTtl>,
+}
+
+/// A prompt cut into pieces.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) positions: Vec<Position>,
+    /// Tokens of tools and system prompt.
+    pub(super) fixed_tokens: u64,
 }
 
 /// Marks that a provider refuses.
@@ -94,13 +104,22 @@ impl PromptReader {
         Self { in_slices, known: HashMap::new() }
     }
 
-    /// The positions of a request, in order.
-    pub(super) fn read(&mut self, request: &Request, family: Family) -> Result<Vec<Position>, MarkComplaint> {
+    /// The positions of a request, in order, and the tokens before its messages.
+    pub(super) fn read(&mut self, request: &Request, family: Family) -> Result<Layout, MarkComplaint> {
         let token_model = TokenModel::of(family);
         let mut row = Row::new();
         row.absorb("model", &request.model().unwrap_or_default());
         let (mut tools, mut searches) = (Vec::new(), Vec::new());
+        let mut deferred = HashMap::new();
         for tool in request.tools().into_iter().flat_map(RawJson::elements) {
+            // Not part of the prompt until a result refers to it.
+            if is_deferred(tool) {
+                let cut = self.cut(tool.0, family, |json| cut_tool(json, &token_model))?;
+                let tokens: u64 = cut.pieces.iter().map(|piece| piece.tokens).sum();
+                let name = tool.get("name").and_then(RawJson::as_text).unwrap_or_default();
+                deferred.insert(name.into_owned(), tokens);
+                continue;
+            }
             let is_search = self.is_web_search(tool);
             (if is_search { &mut searches } else { &mut tools }).push(tool);
         }
@@ -137,19 +156,23 @@ impl PromptReader {
         for cut in cuts.iter().take(leading) {
             row.push_all(cut, self.in_slices);
         }
+        let fixed_tokens = row.tokens;
         if !self.in_slices {
             for name in ["tool_choice", "thinking"] {
                 row.absorb(name, request.member(name).map_or("", |value| value.0));
             }
             row.absorb("images", if cuts.iter().any(|cut| cut.has_image) { "some" } else { "none" });
         }
-        for cut in cuts.iter().skip(leading) {
+        for (cut, message) in cuts.iter().zip(messages).skip(leading) {
             row.push_all(cut, self.in_slices);
+            if !deferred.is_empty() {
+                row.add_tokens(referred_to(message.json(), &deferred));
+            }
         }
         if let Some(mark) = request.member(MEMBER).filter(|mark| mark.0 != "null") {
             row.mark_last(ttl_of(mark)?);
         }
-        row.checked()
+        Ok(Layout { positions: row.checked()?, fixed_tokens })
     }
 
     /// A search that the provider runs stands in the system part of the prompt, not among the tools.
@@ -226,6 +249,14 @@ impl Row {
         }
     }
 
+    /// Tokens that stand where the last piece ends.
+    fn add_tokens(&mut self, tokens: u64) {
+        self.tokens = self.tokens.saturating_add(tokens);
+        if let Some(last) = self.positions.last_mut() {
+            last.end_tokens = self.tokens;
+        }
+    }
+
     /// A mark for the whole request goes to the last piece that can carry one.
     fn mark_last(&mut self, ttl: CacheTtl) {
         let last = self.takes_mark.iter().rposition(|takes| *takes);
@@ -277,6 +308,22 @@ fn ttl_of(mark: RawJson<'_>) -> Result<CacheTtl, MarkComplaint> {
         None => Ok(CacheTtl::FiveMinutes),
         Some(word) => CacheTtl::parse(&word).ok_or_else(unreadable),
     }
+}
+
+/// Whether a definition is loaded only where something refers to it.
+fn is_deferred(tool: RawJson<'_>) -> bool {
+    tool.get("defer_loading").is_some_and(|deferred| deferred.0 == "true")
+}
+
+/// Tokens of the definitions that the results in a message refer to.
+fn referred_to(message: &str, deferred: &HashMap<String, u64>) -> u64 {
+    if memchr::memmem::find(message.as_bytes(), REFERENCE.as_bytes()).is_none() {
+        return 0;
+    }
+    let blocks = RawJson(message).get("content").into_iter().flat_map(RawJson::elements);
+    let inside = blocks.filter_map(|block| block.get("content")).flat_map(RawJson::elements);
+    let names = inside.filter_map(|reference| reference.get(REFERENCE)?.as_text());
+    names.filter_map(|name| deferred.get(&*name)).sum()
 }
 
 fn cut_tool(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {

@@ -211,3 +211,77 @@ async fn claude_code_recalls_a_fact_from_before_three_compactions_through_the_ga
     assert!(with_tools.iter().all(|body| body["tools"] == with_tools[0]["tools"]));
     assert!(with_tools[0]["tools"].to_string().contains("lcm_grep"));
 }
+
+/// A tool of Claude Code that is rarely used and runs on this machine alone.
+const RARE_TOOL: &str = "TaskCreate";
+
+/// Works on and needs, half way, a tool that may have left the prompt: asks for it only where it is not there.
+fn planning(steps: usize) -> Script {
+    let taken = Arc::new(AtomicUsize::new(0));
+    Script::answering(move |request| {
+        let json = request.json();
+        let tools = json["tools"].as_array().cloned().unwrap_or_default();
+        if tools.is_empty() {
+            return Reply::text("Parts of the archive were read.");
+        }
+        let is_there = |tool: &Value| tool["name"] == RARE_TOOL && tool.get("defer_loading").is_none();
+        let has_rare = tools.iter().any(is_there) || request.text().contains("\"tool_reference\"");
+        let step = taken.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = |name: &str, arguments: Value| {
+            let (id, name) = (format!("call_{step}"), name.to_owned());
+            let call = ToolCall { id, name, arguments: arguments.to_string() };
+            Reply::answer(AnswerDraft::of_parts(vec![AnswerPart::ToolCall(call)]))
+        };
+        let half = steps / 2;
+        match step {
+            step if step == half && !has_rare => call("find_tools", json!({ "names": [RARE_TOOL] })),
+            step if step == half || step == half + 1 => {
+                let arguments = json!({ "subject": "Read the archive", "description": "All of it" });
+                call(RARE_TOOL, arguments)
+            }
+            step if step <= steps => call(
+                "Bash",
+                json!({ "command": format!("echo {step} >> steps; echo part {step}; cat archive.txt") }),
+            ),
+            _ => Reply::text("The archive was read and planned."),
+        }
+    })
+}
+
+/// Tools leave the prompt, one comes back when the model needs it, and the client runs it.
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_code_finishes_while_tools_leave_the_prompt_and_come_back() {
+    let Some(program) = installed(PROGRAM) else { return };
+    for settings in ["economy: thrift\n", "economy: { mode: thrift, tool_references: true }\n"] {
+        let script = planning(steps());
+        let job = Job::with_script(MODEL, 200_000, ServerKind::Anthropic, script, steps()).await;
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config.yaml"), settings).unwrap();
+        let gateway = Gateway::start(home, &job.upstream.url());
+        let ended = run(&job, &program, gateway.url());
+        assert!(
+            ended.screen.contains("The archive was read and planned."),
+            "{}\n{}",
+            ended.screen,
+            gateway.screen()
+        );
+        assert!(!ended.screen.contains("find_tools"), "{}", ended.screen);
+        let calls = job.upstream.calls();
+        let bodies = calls.iter().map(throughline_testkit::RecordedRequest::json);
+        let bodies: Vec<Value> = bodies.filter(|body| body["tools"].is_array()).collect();
+        let in_prompt = |body: &Value, name: &str| {
+            let tools = body["tools"].as_array().unwrap();
+            tools.iter().any(|tool| tool["name"] == name && tool.get("defer_loading").is_none())
+        };
+        assert!(in_prompt(&bodies[0], "Bash") && in_prompt(&bodies[0], "find_tools"), "{settings}");
+        assert!(!in_prompt(&bodies[0], RARE_TOOL), "{settings}");
+        let last = bodies.last().unwrap().to_string();
+        let came_back = in_prompt(bodies.last().unwrap(), RARE_TOOL) || last.contains("tool_reference");
+        assert!(came_back || gateway.compactions() > 0, "{settings}");
+        // The client ran it.
+        assert!(
+            bodies.iter().any(|body| body["messages"].to_string().contains("Read the archive")),
+            "{settings}"
+        );
+    }
+}

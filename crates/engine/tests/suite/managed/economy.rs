@@ -86,7 +86,7 @@ async fn a_compaction_that_pays_does_not_wait_for_the_threshold() {
 #[tokio::test]
 async fn a_cold_cache_is_compacted_before_the_next_call() {
     for wire_format in WireFormat::ALL {
-        let stage = stage(wire_format, Economy { compaction: true, cold_cache: true, tool_results: false });
+        let stage = stage(wire_format, Economy::BALANCED);
         let mut session = stage.open().await;
         read_on(&stage, &mut session, 0..12, 1_500).await;
         assert_eq!(compactions(&stage), [], "{wire_format}: nothing pays yet");

@@ -1,0 +1,97 @@
+//! Which tool definitions leave a prompt whose prefix is written anew, decided in money. Pure: sizes, prices and the past of
+//! the conversation in, a verdict out.
+//!
+//! A definition of S tokens is written now and read by every call to come, N of them: `S x (W + N x R)`. One that leaves
+//! costs its line in the catalogue in the same way, and what it takes to bring it back, times the chance that it is needed:
+//!
+//! - where the provider loads a definition at the place where it is referred to, a call over the prompt, a few tokens of
+//!   answer, and the definition behind everything else;
+//! - elsewhere the list of tools stands in front of everything, so all of the prompt is written anew.
+//!
+//! The chance that a tool is needed is not known. Each of the N calls to come is taken to use a tool as one of the n calls
+//! before did, and all T tools that were never used to share one of n + T uses (the rule of succession): `N / (n + T)`. A
+//! tool that was last used n calls ago is on its own: `N / (n + 1)`. There is no constant in it.
+//!
+//! Not for: tools that never leave, and how lists of tools are written (`prompt::tool_list`).
+
+use throughline_tokens::{CachePrices, ToolDeferral};
+
+/// What the call that brings a tool back takes in tokens of an answer: its name, and that of the tool.
+const CALL_TOKENS: u64 = 60;
+const PERMILLE: u64 = 1_000;
+
+/// A definition that may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ToolFigures {
+    /// Its size.
+    pub(crate) tokens: u64,
+    /// What its name takes in the catalogue.
+    pub(crate) line_tokens: u64,
+    /// Calls since it was last used, where it was.
+    pub(crate) unused_for: Option<u64>,
+}
+
+/// The prompt it would leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PromptFigures {
+    /// What tokens cost.
+    pub(crate) prices: CachePrices,
+    /// Everything that stays.
+    pub(crate) prompt_tokens: u64,
+    /// Calls made so far.
+    pub(crate) calls: u64,
+    /// Calls expected to come; at least the one that is about to be made.
+    pub(crate) expected_calls: u64,
+    /// Definitions that may leave.
+    pub(crate) candidates: u64,
+    /// How one that is needed comes back.
+    pub(crate) deferral: ToolDeferral,
+}
+
+impl PromptFigures {
+    /// Whether a definition leaves.
+    pub(crate) fn drops(&self, tool: &ToolFigures) -> bool {
+        let came_back = match self.deferral {
+            ToolDeferral::Off => return false,
+            ToolDeferral::ByReference => {
+                self.at_read_price(self.prompt_tokens).saturating_add(self.over_calls(tool.tokens))
+            }
+            ToolDeferral::ByList => self
+                .at_read_price(self.prompt_tokens)
+                .saturating_add(scaled(self.prompt_tokens, self.prices.write_permille))
+                .saturating_add(self.over_calls(tool.tokens)),
+        };
+        let came_back = came_back.saturating_add(scaled(CALL_TOKENS, self.prices.output_permille));
+        let needed = scaled(came_back, self.chance_permille(tool));
+        self.over_calls(tool.line_tokens).saturating_add(needed) < self.over_calls(tool.tokens)
+    }
+
+    /// The chance that a tool is needed by the calls to come, in thousandths.
+    fn chance_permille(&self, tool: &ToolFigures) -> u64 {
+        let uses = match tool.unused_for {
+            Some(calls) => calls.saturating_add(1),
+            None => self.calls.saturating_add(self.candidates.max(1)),
+        };
+        let expected = self.expected_calls.max(1);
+        (expected.saturating_mul(PERMILLE) / uses.max(1)).min(PERMILLE)
+    }
+
+    /// So many tokens written once and read with every call to come.
+    fn over_calls(&self, tokens: u64) -> u64 {
+        let read = self.prices.read_permille.saturating_mul(self.expected_calls.max(1));
+        scaled(tokens, self.prices.write_permille.saturating_add(read))
+    }
+
+    fn at_read_price(&self, tokens: u64) -> u64 {
+        scaled(tokens, self.prices.read_permille)
+    }
+}
+
+fn scaled(tokens: u64, permille: u64) -> u64 {
+    let product = u128::from(tokens) * u128::from(permille) / u128::from(PERMILLE);
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

@@ -1,0 +1,30 @@
+//! Which provider loads tool definitions where a result refers to them.
+
+use throughline_transcript::WireFormat;
+
+use crate::endpoint::EndpointKind;
+
+impl EndpointKind {
+    /// Whether definitions that are marked `defer_loading` are left out of the prompt and loaded by a `tool_reference`, in
+    /// front of which the cached prompt stays as it was: Anthropic's own API, Opus and Sonnet from 4.5 on and everything from
+    /// 5 on.
+    #[must_use]
+    pub fn loads_tools_by_reference(self, wire_format: WireFormat, model: &str) -> bool {
+        self == Self::Anthropic && wire_format == WireFormat::Anthropic && is_recent(model)
+    }
+}
+
+/// Whether a name is that of a recent Claude: `claude-opus-4-5-20251101`. Older names have the version before the family.
+fn is_recent(model: &str) -> bool {
+    let Some(name) = model.strip_prefix("claude-") else { return false };
+    let mut words = name.split('-');
+    let family = words.next().unwrap_or_default();
+    let mut version = words.map_while(|word| word.parse::<u32>().ok().filter(|_| word.len() <= 2));
+    let major = version.next().unwrap_or(0);
+    let minor = version.next().unwrap_or(0);
+    major >= 5 || (major == 4 && minor >= 5 && matches!(family, "opus" | "sonnet"))
+}
+
+#[cfg(test)]
+#[path = "tool_loading_tests.rs"]
+mod tests;

@@ -139,10 +139,10 @@ fn insert(
     let rows = tx.query(
         "INSERT INTO calls (owner, session, id, key, model, provider, task, input, output, cache_read, cache_write, \
          reasoning, is_estimated, usage_raw, cost_micro_usd, uncached_micro_usd, at_ms, latency_ms, first_token_ms, \
-         error, preamble, sent_to_seq, cache_miss) SELECT $1, $2, c.* FROM unnest($3::int8[], $4::text[], $5::text[], \
+         error, preamble, sent_to_seq, cache_miss, access_token) SELECT $1, $2, c.* FROM unnest($3::int8[], $4::text[], $5::text[], \
          $6::text[], $7::text[], $8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::bool[], \
          $14::text[], $15::int8[], $16::int8[], $17::int8[], $18::int8[], $19::int8[], $20::text[], $21::text[], \
-         $22::int8[], $23::text[]) AS c ON CONFLICT DO NOTHING RETURNING id",
+         $22::int8[], $23::text[], $24::text[]) AS c ON CONFLICT DO NOTHING RETURNING id",
         vec![
             owner.into(),
             session.into(),
@@ -167,6 +167,7 @@ fn insert(
             maybe_texts(&|call| call.preamble.as_ref().map(|preamble| preamble.0.clone())),
             maybe(&|call| call.sent_to_seq),
             maybe_texts(&|call| call.cache_miss.clone()),
+            maybe_texts(&|call| call.access_token.clone()),
         ],
     )?;
     rows.iter().map(|row| int(row, 0)).collect()
@@ -175,7 +176,7 @@ fn insert(
 /// Calls of an owner with the ids of their sessions. Conditions follow.
 const CALLS: &str = "SELECT c.id, s.id, c.key, c.model, c.provider, c.task, c.input, c.output, c.cache_read, c.cache_write, \
      c.reasoning, c.is_estimated, c.usage_raw, c.cost_micro_usd, c.uncached_micro_usd, c.at_ms, c.latency_ms, \
-     c.first_token_ms, c.error, c.preamble, c.sent_to_seq, c.cache_miss FROM calls c \
+     c.first_token_ms, c.error, c.preamble, c.sent_to_seq, c.cache_miss, c.access_token FROM calls c \
      JOIN sessions s ON s.owner = $1 AND s.ordinal = c.session WHERE c.owner = $1";
 
 fn call(row: &Row) -> PgResult<StoredCall> {
@@ -205,6 +206,7 @@ fn call(row: &Row) -> PgResult<StoredCall> {
             preamble: opt_text(row, 19)?.map(PreambleId),
             sent_to_seq: opt_count(row, 20)?,
             cache_miss: opt_text(row, 21)?,
+            access_token: opt_text(row, 22)?,
         },
     })
 }
@@ -239,6 +241,7 @@ fn group_expression(by: UsageBy) -> String {
         UsageBy::Project => "coalesce(s.project, '')".to_owned(),
         UsageBy::Task => "c.task".to_owned(),
         UsageBy::Program => "s.program".to_owned(),
+        UsageBy::AccessToken => "coalesce(c.access_token, '')".to_owned(),
         UsageBy::CacheMiss => {
             let cases = MISS_REASONS
                 .iter()

@@ -158,6 +158,7 @@ CREATE TABLE calls (
     preamble            text,
     sent_to_seq         bigint,
     cache_miss          text     COLLATE "C",
+    access_token        text     COLLATE "C",
     PRIMARY KEY (owner, session, id)
 ) PARTITION BY HASH (owner);
 CREATE SEQUENCE call_numbers CACHE 1;

@@ -351,9 +351,7 @@ impl OperatorTools for KeptWishes {
     }
     fn create_token(&self, token: &NewToken) -> Result<String, String> {
         let mut tokens = self.tokens.lock().unwrap();
-        tokens
-            .add(&token.name, &token.owner, &[9; 32], 0, token.limits)
-            .map_err(|error| error.to_string())
+        tokens.add(&token.name, &token.owner, &[9; 32], 0, token.limits).map_err(|error| error.to_string())
     }
     fn revoke_token(&self, name: &str) -> Result<bool, String> {
         Ok(self.tokens.lock().unwrap().revoke(name))

@@ -49,6 +49,33 @@ pub(crate) struct MessageKey {
     pub(crate) is_human: bool,
     /// How else it may come back, if it holds what its client knows nothing of.
     pub(crate) seen: Option<ClientForm>,
+    /// How it begins, where a person speaks in it.
+    pub(crate) opening: Option<Opening>,
+}
+
+/// How a message of a person begins: some clients add instructions to the newest one and take them away with the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    first_line: u128,
+    bytes: usize,
+}
+
+impl Opening {
+    /// That of a message; `None` where it says nothing or no person speaks.
+    pub(crate) fn of(message: &Message) -> Option<Self> {
+        let parts = message.is_human().then(|| message.parts())?;
+        let words = parts.iter().find_map(|part| match stable_content(message, part)? {
+            ("text", words) => Some(words),
+            _ => None,
+        })?;
+        let first_line = words.lines().next().unwrap_or_default().trim_end();
+        Some(Self { first_line: XxHash3_128::oneshot(first_line.as_bytes()), bytes: words.len() })
+    }
+
+    /// Whether `later` begins alike and is shorter: something that stood behind the words is gone, and nothing is new.
+    pub(crate) fn is_shortened_to(self, later: Self) -> bool {
+        self.first_line == later.first_line && later.bytes < self.bytes
+    }
 }
 
 impl MessageKey {
@@ -59,6 +86,7 @@ impl MessageKey {
             identity: identity_of(message),
             is_human: message.is_human(),
             seen: None,
+            opening: Opening::of(message),
         }
     }
 

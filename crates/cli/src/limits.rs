@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::args::WindowArgs;
 use crate::error::{CliError, Exit};
 use crate::model_catalogue::catalogue;
-use crate::record::OpenRecord;
+use crate::record::{OpenRecord, RecordPlace};
 use crate::settings::{SettingFlag, load_settings};
 use crate::token_counter::TokenCounter;
 use crate::ui::table::{Side, TextTable};
@@ -299,7 +299,7 @@ fn served_by(
 
 /// The window that an earlier refusal of the configured endpoint stated, where there is a record of one.
 fn learnt(app: &App, wish: &ModelSpec) -> Option<u64> {
-    if app.active_session.is_some() || !app.record_path().exists() {
+    if app.active_session.is_some() || !RecordPlace::of(app).is_ok_and(|place| place.is_there()) {
         return None;
     }
     let endpoint = wish.endpoint(|name| app.variable(name).map(str::to_owned)).ok()?;

@@ -400,7 +400,7 @@ fn many_errors_are_shown_up_to_a_limit() {
 
 #[test]
 fn secrets_do_not_leak_through_any_printing() {
-    let file = "auxiliary: {compression: {api_key: sk-verysecretvalue-1234, base_url: 'https://me:hunter2@host/v1'}}";
+    let file = "auxiliary: {compression: {api_key: sk-verysecretvalue-1234, base_url: 'https://me:hunter2@host/v1'}}\nstore: {url: 'postgres://me:hunter3@db/record'}";
     let loaded = Loader::new()
         .file("config.yaml", file)
         .set("auxiliary.compression.api_key=sk-othersecretvalue-5678")
@@ -413,6 +413,7 @@ fn secrets_do_not_leak_through_any_printing() {
     assert!(!printed.contains("secretvalue"), "{printed}");
     let shown: String = loaded.values.iter().map(|value| value.datum.to_string()).collect();
     assert!(shown.contains("****5678") && shown.contains("https://me:****@host/v1"), "{shown}");
+    assert!(shown.contains("postgres://me:****@db/record") && !shown.contains("hunter"), "{shown}");
 }
 
 /// Pieces of YAML that mean something, put together at random: nearer to trouble than random bytes.

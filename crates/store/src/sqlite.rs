@@ -27,7 +27,7 @@ mod migrate;
 mod nodes;
 mod progress;
 mod rows;
-mod search;
+mod search_source;
 mod sessions;
 mod store_impl;
 mod vectors;
@@ -43,6 +43,7 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 use crate::message_codec;
+use crate::record_search::QuestionMeaning;
 use crate::search::meaning::{EmbedPurpose, Embedder, QuestionVector, VectorState, VectorStep};
 use crate::search::request::{SearchMode, SearchQuery};
 
@@ -304,7 +305,7 @@ impl SqliteStore {
     }
 
     /// The vector of a question, where search by meaning is configured and the question is in plain words.
-    fn meaning_of(&self, query: &SearchQuery) -> Option<search::QuestionMeaning> {
+    fn meaning_of(&self, query: &SearchQuery) -> Option<QuestionMeaning> {
         let embedder = self.embedder.get()?;
         let is_plain = query.mode == SearchMode::Words && !query.words_only && !query.text.trim().is_empty();
         if !is_plain {
@@ -316,7 +317,7 @@ impl SqliteStore {
             let vector = made.vectors.first().and_then(|vector| QuestionVector::new(vector));
             vector.ok_or_else(|| "the model has no vector for these words".to_owned())
         });
-        Some(search::QuestionMeaning { model: embedder.model().to_owned(), vector })
+        Some(QuestionMeaning { model: embedder.model().to_owned(), vector })
     }
 
     /// How far the vectors of a model are.

@@ -6,11 +6,12 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::record_search::source::SearchRow;
 use crate::search::meaning::{NearHit, Nearest, QuestionVector, StoredVector, VectorState, VectorStep};
 use crate::search::windows::{PASSAGE_WORDS, count_words, last_words, windows};
 
 use super::error::TxResult;
-use super::search::{SearchRow, row_columns};
+use super::search_source::{row_columns, search_row};
 
 pub(super) const SCHEMA: &str = "
 CREATE TABLE vector_models (
@@ -95,7 +96,7 @@ pub(super) fn pending(conn: &Connection, model: &str) -> TxResult<PendingPassage
         found.through = row.get(0)?;
         let chain: i64 = row.get(10)?;
         // What cannot be read has no vectors.
-        let Some(row) = SearchRow::new(row).filter(is_dialogue) else { continue };
+        let Some(row) = search_row(row).filter(is_dialogue) else { continue };
         let Some(text) = row.text() else { continue };
         for (part, window) in windows(&text).into_iter().take(MAX_PARTS).enumerate() {
             let own = text.get(window).unwrap_or_default();
@@ -137,7 +138,7 @@ fn text_before(conn: &Connection, session: i64, seq: u64) -> TxResult<Option<Str
         " FROM messages m WHERE m.session = ?1 AND m.seq = ?2"
     ))?;
     let mut rows = select.query(params![session, seq])?;
-    let Some(row) = rows.next()?.and_then(SearchRow::new) else { return Ok(None) };
+    let Some(row) = rows.next()?.and_then(search_row) else { return Ok(None) };
     Ok(if is_dialogue(&row) { row.text() } else { None })
 }
 

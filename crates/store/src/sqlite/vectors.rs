@@ -52,7 +52,7 @@ const MAX_NEAR: usize = 100;
 #[derive(Debug)]
 pub(super) enum Turn {
     /// Ours, as long as this file is open; without a file where nobody else can have the record, or files cannot be locked.
-    Ours(Option<File>),
+    Ours { _file: Option<File> },
     /// Another's.
     Elsewhere,
 }
@@ -62,7 +62,7 @@ impl Turn {
     /// a model works.
     pub(super) fn take(path: &Path, is_in_memory: bool) -> Self {
         if is_in_memory {
-            return Self::Ours(None);
+            return Self::Ours { _file: None };
         }
         let mut name = path.as_os_str().to_owned();
         name.push("-vectors.lock");
@@ -70,11 +70,11 @@ impl Turn {
         options.create(true).truncate(false).write(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let Ok(file) = options.open(Path::new(&name)) else { return Self::Ours(None) };
+        let Ok(file) = options.open(Path::new(&name)) else { return Self::Ours { _file: None } };
         match file.try_lock() {
-            Ok(()) => Self::Ours(Some(file)),
+            Ok(()) => Self::Ours { _file: Some(file) },
             Err(TryLockError::WouldBlock) => Self::Elsewhere,
-            Err(TryLockError::Error(_)) => Self::Ours(None),
+            Err(TryLockError::Error(_)) => Self::Ours { _file: None },
         }
     }
 

@@ -36,11 +36,7 @@ const TABLES: [Candidate; 3] = [
         options: "tokenize='porter unicode61'",
         holds_trigrams: false,
     },
-    Candidate {
-        name: "FTS5 trigram",
-        options: "tokenize='trigram', detail='none'",
-        holds_trigrams: true,
-    },
+    Candidate { name: "FTS5 trigram", options: "tokenize='trigram', detail='none'", holds_trigrams: true },
 ];
 
 /// Answers a question and says how many hits there are.

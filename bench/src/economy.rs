@@ -117,11 +117,13 @@ pub(crate) struct EconomyRun<'a> {
     pub(crate) client: Option<&'a Path>,
     /// Marks of the sessions, for what the views still hold.
     pub(crate) truth: Option<&'a Path>,
+    /// The model of conversations that name none.
+    pub(crate) model: Option<&'a str>,
 }
 
 /// Prints the tables.
 pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
-    let EconomyRun { folder, detail, only, client, truth } = *asked;
+    let EconomyRun { folder, detail, only, client, truth, model } = *asked;
     let prompt = client.map_or_else(|| Ok(ClientPrompt::claude_code()), captured)?;
     let error_text = |error: std::io::Error| error.to_string();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(error_text)?;
@@ -157,12 +159,18 @@ pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
             for recorded in &sessions {
                 let watching = watch.map(|watch| (watch, &mut seen));
                 for (name, report) in
-                    runtime.block_on(replayed(recorded, policy, &prompt, summaries, watching))?
+                    runtime.block_on(replayed(recorded, policy, &prompt, summaries, model, watching))?
                 {
                     run.without.add(&report.without);
                     run.with.add(&report.with);
                     run.rows.push((name, report));
                 }
+            }
+            if run.without.unpriced_calls > 0 {
+                return Err(format!(
+                    "{} of {} calls have no price: name a model with --model for conversations that name none",
+                    run.without.unpriced_calls, run.without.calls
+                ));
             }
             if watch.is_some() {
                 memories.push((policy.name, seen));
@@ -215,7 +223,7 @@ pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
          dearer: sessions that cost more than without; worst: the most that had been paid after any call, against without.\n\n",
     );
     if let Some(watch) = &memory {
-        out.push_str(&memory::table(&memories, &watch.recordings)?);
+        out.push_str(&memory::table(&memories, &watch.recordings, detail == Detail::Sessions)?);
         out.push('\n');
     }
     let whose = client.map_or_else(
@@ -308,6 +316,7 @@ async fn replayed(
     policy: &Policy,
     prompt: &ClientPrompt,
     summaries: SummaryCost,
+    model: Option<&str>,
     mut watch: Option<(&Watch, &mut ModeMemory)>,
 ) -> Result<Vec<(String, SessionReplay)>, String> {
     let client = match policy.has_generated {
@@ -325,7 +334,7 @@ async fn replayed(
             ..LimitPolicy::for_window(WINDOW_TOKENS)
         };
         let options = ReplayOptions {
-            model: recording.model.clone().unwrap_or_default(),
+            model: recording.model.clone().or(model.map(str::to_owned)).unwrap_or_default(),
             limits,
             ttl: None,
             tool_output: ToolOutputPolicy::default(),

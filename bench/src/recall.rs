@@ -162,10 +162,9 @@ pub(crate) fn run(options: &RecallOptions) -> Result<String, String> {
 fn embedder(options: &RecallOptions) -> Result<Option<Arc<ConfiguredEmbedder>>, String> {
     let Some(model) = &options.static_model else { return Ok(None) };
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
-    let text = |path: &Path| throughline_transcript::compact_json_string(&path.display().to_string());
-    let mut loader = Loader::new().set(&format!("recall.embeddings.static_model={}", text(model)));
+    let mut loader = Loader::new().set(&format!("recall.embeddings.static_model={}", model.display()));
     if let Some(tokenizer) = &options.tokenizer {
-        loader = loader.set(&format!("recall.embeddings.tokenizer={}", text(tokenizer)));
+        loader = loader.set(&format!("recall.embeddings.tokenizer={}", tokenizer.display()));
     }
     let settings = loader.load().map_err(|errors| errors.to_string())?.settings;
     ConfiguredEmbedder::of(&settings, &here, &|_| None)

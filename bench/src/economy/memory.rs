@@ -1,5 +1,5 @@
 //! What the views that were really sent still hold: answers to the questions of a reader who takes over at a marked line, and the
-//! anchors (paths, names, flags, hashes, numbers) that the agent's calls use and that were in the conversation before.
+//! anchors (paths, names, flags, hashes, numbers) in the strings of the agent's calls that were in the conversation before.
 //!
 //! An anchor that is not in the view can be looked up. The recall is asked with the agent's last words before the call, without the
 //! anchor, and the first five passages count; beside it plain BM25 over the same messages.
@@ -15,7 +15,7 @@ use throughline_transcript::{DecodeOptions, Message, decode};
 
 use crate::anchor::{AnchorFinder, stands_in};
 use crate::recall::{recalled, recalled_plainly};
-use crate::retention::{Counting, all_text};
+use crate::retention::{Counting, all_text, argument_strings};
 use crate::store::told;
 use crate::takeover::sent::{Marks, ViewScore, asked_percent};
 
@@ -153,10 +153,7 @@ fn needs(recording: &Recording, texts: &[String], finder: &AnchorFinder) -> Vec<
         let answer = recording.messages.get(call.answer.clone()).unwrap_or_default();
         let mut anchors = BTreeSet::new();
         for message in answer {
-            for (_, _, arguments) in message.calls() {
-                let text = throughline_transcript::unescape(&message.arguments_text(arguments));
-                anchors.extend(finder.find(&text).into_iter().map(str::to_owned));
-            }
+            anchors.extend(finder.find(&argument_strings(message)).into_iter().map(str::to_owned));
         }
         let known = anchors.into_iter().filter(|anchor| stands_in(&past, anchor));
         needs.extend(known.map(|anchor| Need { call: number, anchor }));
@@ -240,6 +237,7 @@ fn last_words(recording: &Recording, answer: std::ops::Range<usize>) -> String {
 pub(super) fn table(
     modes: &[(&str, ModeMemory)],
     recordings: &[(String, Recording)],
+    lists_missing: bool,
 ) -> Result<String, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut lookups = Vec::new();
@@ -255,11 +253,12 @@ pub(super) fn table(
         lookups.push(looked_up(watched, recording, &missed, folder.path())?);
     }
     let mut out = format!(
-        "{:<22} {:>7} {:>7} {:>6} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8}\n",
+        "{:<22} {:>7} {:>7} {:>6} {:>6} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8}\n",
         "memory",
         "tokens",
         "probes",
         "asked",
+        "each",
         "noted",
         "(off)",
         "anchors",
@@ -268,6 +267,30 @@ pub(super) fn table(
         "recall",
         "BM25"
     );
+    if lists_missing {
+        for ((watched, _), lookup) in first.sessions.iter().zip(&lookups) {
+            let is_missed = |at: usize| {
+                let of_mode = |mode: &ModeMemory| {
+                    let (_, seen) = mode.sessions.iter().find(|(one, _)| one.name == watched.name)?;
+                    seen.get(at).copied()
+                };
+                modes.iter().any(|(_, mode)| of_mode(mode) == Some(false))
+            };
+            let missing = watched.needs.iter().zip(lookup).enumerate();
+            for (_, (need, (is_found, is_plain))) in missing.filter(|(at, _)| is_missed(*at)) {
+                let words = |found: &bool| if *found { "found" } else { "not found" };
+                let _ = writeln!(
+                    out,
+                    "  {} call {}: {} {} (BM25 {})",
+                    watched.name,
+                    need.call,
+                    need.anchor,
+                    words(is_found),
+                    words(is_plain)
+                );
+            }
+        }
+    }
     for (name, mode) in modes {
         let views = mode.views.iter().map(|(_, view)| view);
         let sum = |of: fn(&ViewScore) -> usize| views.clone().map(of).sum::<usize>();
@@ -284,11 +307,13 @@ pub(super) fn table(
                 plain += usize::from(!is_present && *is_plain);
             }
         }
+        let own_size = mode.views.iter().map(|(_, view)| asked_percent(view.tokens as f64)).sum::<f64>();
         let _ = writeln!(
             out,
-            "{name:<22} {tokens:>7.0} {:>6.1}% {:>5.1}% {noted:>5.1}% {noted_first:>6.1}% {needs:>8} {:>7.1}% {:>8.1}% {:>7.1}% {:>7.1}%",
+            "{name:<22} {tokens:>7.0} {:>6.1}% {:>5.1}% {:>5.1}% {noted:>5.1}% {noted_first:>6.1}% {needs:>8} {:>7.1}% {:>8.1}% {:>7.1}% {:>7.1}%",
             share(sum(|view| view.answered), sum(|view| view.probes)),
             asked_percent(tokens),
+            own_size / mode.views.len().max(1) as f64,
             share(present, needs),
             share(either, needs),
             share(found, missing),
@@ -297,7 +322,7 @@ pub(super) fn table(
     }
     out.push_str(
         "tokens, probes: of the messages sent where a session was marked, and the share of the questions that they answer; asked: what a view \n\
-         of that size has to answer. noted: everything that was marked, in notes, where this mode and `off` both have notes; (off): in those of \n\
+         of that mean size has to answer; each: the mean of what each has to answer at its own size. noted: everything that was marked, in notes, where this mode and `off` both have notes; (off): in those of \n\
          `off`. anchors: uses of exact strings that were in the conversation before; in view: of those sent; or recall: or in the first five \n\
          passages of one search; recall, BM25: of those missing in the view, by the search of the record and by plain BM25.\n",
     );

@@ -60,8 +60,9 @@ fn check_run(job: &Job, ended: &Ended) {
         assert!(began.elapsed() < Duration::from_secs(60), "the gateway did not end");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let sessions = ask(job, &["sessions", "--json"])["sessions"].as_array().unwrap().len();
-    assert_eq!(sessions, 1, "{}", ended.screen);
+    let listed = ask(job, &["sessions", "--json"]);
+    let sessions = listed["sessions"].as_array().unwrap().len();
+    assert_eq!(sessions, 1, "{}\n{listed:#}", ended.screen);
 }
 
 async fn job(model: &str, window_tokens: u64, kind: ServerKind, shell: Shell) -> Job {

@@ -113,11 +113,13 @@ impl Stage {
             engine: Arc::new(|_owner| {
                 Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
             }),
+            preview_engines: Vec::new(),
             policy: CallPolicy {
                 automatic: Automatic::On,
                 record: RecordPolicy::GoOn,
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Gateway,
+                recall: None,
             },
             tool_output: ToolOutputPolicy::default(),
             body_bytes: 1_000_000,

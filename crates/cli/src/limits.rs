@@ -1,4 +1,4 @@
-//! What a transcript has to fit into: settings, model, window and limits, each with where it came from.
+//! The limits for a transcript: settings, model, window and budgets, each with its source.
 
 use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};

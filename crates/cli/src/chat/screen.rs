@@ -1,7 +1,7 @@
-//! What a person sees while the agent works.
+//! The output of a conversation.
 //!
-//! At a terminal everything goes to one stream in the order it happens, with one line at the bottom that comes and goes
-//! while something runs. For scripts only the answer goes to stdout. Not for: deciding anything.
+//! At a terminal, everything goes to one stream in order, with a status line at the bottom while something runs. For
+//! scripts, only the answer goes to stdout. Not for: decisions.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

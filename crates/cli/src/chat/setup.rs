@@ -1,4 +1,4 @@
-//! What a conversation is made of, from settings and the machine: the record, the model, the engine, the tools, the prompt.
+//! Opens the parts of a conversation from the settings: record, model, engine, tools, prompt.
 
 use std::path::PathBuf;
 use std::sync::Arc;

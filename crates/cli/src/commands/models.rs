@@ -1,4 +1,4 @@
-//! `throughline models`: what is known of a model, and who says so.
+//! `throughline models`: the known limits and prices of models, each with its source.
 
 mod view;
 

@@ -1,4 +1,4 @@
-//! Writing settings into a file of another program, and taking them out again after the program changed the file elsewhere.
+//! Writes settings into a file of another program, and removes them again even if the program changed the file since.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! What concerns the whole gateway: its health, its settings, its tokens. Operators see and change it; where no tokens are
-//! demanded it can be seen, and changed by nobody.
+//! The gateway as a whole: its health, settings and tokens. Only operators can read and change them. A gateway without
+//! tokens shows them to everyone and lets nobody change them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ fn tools(shared: &Shared, inbound: &InboundRequest, wish: Wish) -> Result<Arc<dy
         (Rights::Operator, _) | (Rights::Open, Wish::See) => {}
         (Rights::Open, Wish::Change) => {
             return refuse(
-                "without tokens nothing about the gateway is changed from a page; `throughline token new NAME --operator` makes a token",
+                "a gateway without access tokens cannot be changed from the page; `throughline token new NAME --operator` creates a token",
             );
         }
         (Rights::Owner, _) => {
             return refuse(
-                "this needs an operator's token; `throughline token new NAME --operator` makes one",
+                "this needs an operator's token; `throughline token new NAME --operator` creates one",
             );
         }
     }
@@ -167,7 +167,7 @@ pub(super) async fn revoke_token(shared: &Shared, inbound: &InboundRequest, name
             take_over(shared, tools).await;
             response::json(&json!({}))
         }
-        false => Err(ApiError::not_found("there is no token of that name")),
+        false => Err(ApiError::not_found("there is no token with that name")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Paths that lead somewhere else than they say, and paths that name the run of a client.
+//! Checks of request paths: dot segments, and the prefix `/run/ID` that names the run of a client.
 
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;

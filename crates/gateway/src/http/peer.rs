@@ -1,4 +1,4 @@
-//! The other end of a connection: looked at once, when a request comes in that demands no token.
+//! The other end of a connection: the process and user behind it, read once, for requests without a token.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

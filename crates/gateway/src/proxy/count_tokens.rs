@@ -1,4 +1,4 @@
-//! Counting the tokens of a request, for clients that ask: by whoever would answer it, else by our own estimate.
+//! Token counts that a client requests: from the upstream that would answer the request, or else our own estimate.
 
 use std::sync::Arc;
 

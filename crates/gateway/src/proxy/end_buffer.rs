@@ -1,8 +1,8 @@
-//! The end of an answer, held back until the answer is in the record.
+//! Holds back the end of an answer until the answer is in the record.
 //!
-//! A client that has all of an answer goes on with it, so it must not be lost when the gateway dies at that moment. Of a
-//! stream the final event is held back, which tells the client that the answer is whole; everything before it passes as it
-//! comes. Of an answer that is not streamed it is the last piece.
+//! A client with a complete answer continues the conversation, so the answer must not be lost if the gateway crashes at that
+//! moment. Of a stream, the final event is held back, which tells the client that the answer is complete; everything before
+//! passes as it arrives. Of an answer that is not streamed, the last piece is held back.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Everything that is not managed: passed on as it came, and answered as it was answered.
+//! Requests that are not managed: sent upstream and answered without changes.
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
-//! Which paths of a provider the holder of an access token may use under the operator's key, beside the managed ones.
+//! The provider paths that the holder of an access token may use under the operator's key, besides the managed ones.
 //!
-//! The list names what SDKs and agents need and nothing else: what holds no state at the provider, and objects that the
-//! token's owner created itself (`{id}`). Whatever lists, reads, changes or deletes objects of others, and whatever is about
-//! the organisation, is not on it. `gateway.tenant_paths` adds to the list.
+//! The list has only what SDKs and agents need: paths without state at the provider, and objects that the token's owner
+//! created (`{id}`). Paths that list, read, change or delete objects of others, or concern the organisation, are not on it.
+//! `gateway.tenant_paths` adds to the list.
 //!
-//! Not for: who owns an object (`provider_objects`), and gateways without tokens or upstreams without a key of the operator:
-//! there everything passes.
+//! Not for: the owners of objects (`provider_objects`). Gateways without tokens and upstreams without an operator's key
+//! pass every path.
 
 use hyper::Method;
 

@@ -1,7 +1,7 @@
-//! The answer of a managed call on its way to the client.
+//! Sends the answer of a managed call to the client.
 //!
-//! Pieces pass as they come, in whole events. The end waits until the answer is in the record. A stream that breaks off
-//! ends with an error event of its wire format.
+//! Pieces are sent as they arrive, in whole events. The end waits until the answer is in the record. A stream that breaks
+//! off ends with an error event of its wire format.
 
 use std::sync::Arc;
 use std::time::Instant;

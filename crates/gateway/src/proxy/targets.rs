@@ -1,4 +1,4 @@
-//! Models at upstreams, ready to be called: limits, prices, time limits, and the wire they are called on.
+//! Models at upstreams, with everything a call needs: limits, prices, time limits and wire format.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who is asked: the upstreams there are, and which one a request is for.
+//! The configured upstreams, and the choice of one for a request.
 
 use throughline_config::model_fits;
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};

@@ -1,7 +1,7 @@
-//! A stream passed on in whole events, so that one that breaks off in the middle of an event can still end with an error.
+//! Passes a stream on in whole events, so that an error can still be appended if the stream breaks off within an event.
 //!
-//! A reader of events can do nothing with half of one, so nothing is later for it. Bytes that end with an event, as nearly
-//! all do, are passed on as they are.
+//! This delays nothing: a client cannot parse half an event. Pieces that end with an event, as nearly all do, are not
+//! copied.
 
 use bytes::{Bytes, BytesMut};
 

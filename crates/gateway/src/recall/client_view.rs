@@ -1,7 +1,7 @@
-//! What a client has of messages that hold calls of the recall tools, or results of them.
+//! The forms in which a client has messages that contain calls of the recall tools, or their results.
 //!
-//! A client that has tools of the same names itself repeats such messages as they are. So this only says how a message
-//! may come back beside that: it need not be, or it comes back as something else.
+//! A client with tools of the same names repeats such messages unchanged. Otherwise the message may be missing in the
+//! client's list, or appear in another form.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -52,7 +52,7 @@ impl<'a> Projection<'a> {
     }
 
     /// The next messages as they are recognised later on.
-    pub(crate) fn known(&mut self, messages: &[Message]) -> Vec<MessageKey> {
+    pub(crate) fn keys(&mut self, messages: &[Message]) -> Vec<MessageKey> {
         let all = messages.iter().zip(self.seen(messages));
         all.map(|(message, seen)| MessageKey { seen, ..MessageKey::of(message) }).collect()
     }

@@ -1,5 +1,5 @@
-//! Calls of recall tools that stood in one answer with calls of the client's own. The client answers its own; the others
-//! are answered when it does, so that all results stand together behind the answer.
+//! Calls of recall tools that were in one answer with calls of the client's own tools. They are answered when the client
+//! sends the results of its own calls, so that all results follow the answer together.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ impl PendingResults {
         owner: &Owner,
         session: &mut ManagedSession,
         new: &mut Vec<Message>,
-        known: &mut Vec<MessageKey>,
+        keys: &mut Vec<MessageKey>,
     ) {
         if self.0.is_empty() {
             return;
@@ -62,9 +62,9 @@ impl PendingResults {
             *first = joined;
             return;
         }
-        let at = known.len().saturating_sub(new.len());
+        let at = keys.len().saturating_sub(new.len());
         let own = messages(wire, &answered);
-        known.splice(at..at, own.iter().map(MessageKey::unseen));
+        keys.splice(at..at, own.iter().map(MessageKey::unseen));
         new.splice(0..0, own);
     }
 }

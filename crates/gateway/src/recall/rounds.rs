@@ -1,4 +1,4 @@
-//! The exchange with the model: asked again with what its recall calls found, until it answers its client.
+//! The exchange with the model: called again with the results of its recall calls until it answers without such calls.
 
 use throughline_engine::{
     CacheMarking, CallInput, CallOutcome, DeferredTools, Envelope, IncomingMessage, ManagedSession,
@@ -76,12 +76,12 @@ impl RoundTemplate {
 }
 
 impl RecallLoop<'_> {
-    /// Asks until the model answers its client. What it says on the way is put behind `known`, as it is recognised later.
+    /// Asks until the model answers its client. What it says on the way is put behind `keys`, as it is recognised later.
     pub(crate) async fn call(
         mut self,
         session: &mut ManagedSession,
         input: CallInput,
-        known: &mut Vec<MessageKey>,
+        keys: &mut Vec<MessageKey>,
     ) -> Result<CallOutcome, SessionError> {
         // Which round is the last is known when it is over, so that is when the answer counts as recorded.
         let CallInput {
@@ -106,7 +106,7 @@ impl RecallLoop<'_> {
         let mut refused = 0;
         loop {
             let outcome = back.round(session, &kept, std::mem::take(&mut new)).await?;
-            known.extend(projection.known(&outcome.answer.messages));
+            keys.extend(projection.keys(&outcome.answer.messages));
             let calls = self.own_calls(&outcome);
             if calls.is_empty() || refused == REFUSED_ROUNDS {
                 self.warn_if_unanswered(&outcome, &calls);
@@ -124,7 +124,7 @@ impl RecallLoop<'_> {
             let brought_back = answered.iter().flat_map(|one| one.found.iter().cloned()).collect();
             self.bring_back(brought_back, session, &mut kept)?;
             let found = messages(wire, &answered);
-            known.extend(projection.known(&found));
+            keys.extend(projection.keys(&found));
             new = found.into_iter().map(IncomingMessage::from).collect();
             back.end(AfterRound::Round).await;
         }

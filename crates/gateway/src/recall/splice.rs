@@ -1,8 +1,8 @@
-//! One answer made of several: what a client is sent while the model is asked again and again.
+//! Joins the answers of several rounds to the one answer that the client receives.
 //!
-//! Bytes go through as they come until a call of a recall tool begins. From there on events are left out or numbered
-//! anew, the end of a round is held back until it is known whether another follows, and the beginnings of later rounds
-//! are left out. An answer that comes whole is put together at the end.
+//! Bytes pass unchanged until a call of a recall tool begins. After that, events are left out or renumbered, the end of a
+//! round is held back until it is known whether another follows, and the beginnings of later rounds are left out. Answers
+//! that are not streamed are joined at the end.
 
 mod anthropic;
 mod chat;

@@ -1,4 +1,4 @@
-//! Running recall tools within what a turn may use, and what they answer as messages of each wire.
+//! Runs recall tools within the budget of a turn, and returns the results as messages of each wire format.
 
 use serde_json::{Map, Value, json};
 use throughline_engine::{DeferredTools, ManagedSession, ToolAnswer, ToolRequest};

@@ -1,4 +1,4 @@
-//! Which tools there are, and how they come into a request.
+//! Adds the definitions of the recall tools to a request.
 
 use std::borrow::Cow;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! The course of one request: when it was there, and what was done for it. It goes along with the work that is done
-//! for the request, whichever task does it.
+//! The trace of one request: its start, and the calls and compactions made for it. It is passed to every task that works for
+//! the request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

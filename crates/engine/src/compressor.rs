@@ -1,11 +1,11 @@
-//! The built-in engine: compacts the middle of a conversation into one summary, by a model where there is one and by rules
-//! otherwise.
+//! The built-in engine: compacts the middle of a conversation into one summary, written by a model if one is configured and
+//! by rules otherwise.
 //!
-//! It keeps its facts live: the ledger grows message by message and is read when a compaction comes, never gathered anew
-//! within a session. A summary may be prepared ahead of time. When a summariser fails while there is room, nothing is
-//! changed and the failure is told; when nothing could be sent otherwise, the rules step in, which always work.
+//! The ledger of facts grows with each message and is read when a compaction comes, so that nothing is collected twice in a
+//! session. A summary may be prepared in advance. If a summariser fails below the hard limit, nothing is changed and the
+//! failure is reported. At the hard limit, the summary is written by rules instead, which always works.
 //!
-//! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
+//! Not for: when a compaction is allowed (the host's guards), or committing its result (the host).
 
 pub(crate) mod adapter;
 pub(crate) mod decision;

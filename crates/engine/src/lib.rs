@@ -1,9 +1,8 @@
-//! The managed call: one place where a call to a model happens, and everything about context that hangs on it.
+//! The managed call: the one place where models are called, with every rule about context.
 //!
-//! [`ContextEngine`] is what decides about a conversation's context; [`Registry`] finds one by name.
-//!
-//! [`ManagedSession`] is a conversation that is open: every call goes through it. [`Upstream`] is whoever answers, [`Host`] the
-//! clock, and the record a `Store`.
+//! [`ContextEngine`] decides about a conversation's context; [`Registry`] finds one by name. [`ManagedSession`] is an open
+//! conversation: every call goes through it. [`Upstream`] is the model's endpoint, [`Host`] the clock, and the record a
+//! `Store`.
 //!
 //! For the gateway, the terminal agent and programs that need more than `Session` of the crate `throughline` gives.
 //!

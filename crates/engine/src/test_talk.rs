@@ -1,4 +1,4 @@
-//! For tests: long conversations, snapshots of them, models of a given window, and a summariser that keeps a diary.
+//! For tests: long conversations, snapshots of them, models of a given window, and a summariser that logs its calls.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

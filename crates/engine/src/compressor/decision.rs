@@ -1,8 +1,8 @@
-//! What one compaction of the built-in engine is to do: its budgets, whether it has to pay for itself, and how deep it goes
-//! at the hard limit. Pure: nothing is paid for and nothing is changed.
+//! Plans one compaction of the built-in engine: its budgets, whether it must pay for itself, and how small the view becomes
+//! at the hard limit. Pure: nothing is called or changed.
 //!
-//! Below the hard limit a compaction that comes about by itself is made only if it pays. At the hard limit it has to be
-//! made, and is then made so deep that it pays: with a smaller tail and summary.
+//! Below the hard limit, an automatic compaction is made only if it pays. At the hard limit it must be made, and the tail
+//! and the summary are made small enough for it to pay.
 
 use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, preview};
 

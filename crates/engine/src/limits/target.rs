@@ -1,4 +1,4 @@
-//! A model at an endpoint, with everything a call needs to know of it.
+//! A model at an endpoint, with everything that a call needs.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! How large a request will be: anchored at the last prompt a provider counted, estimated from there on.
+//! Estimates the size of the next request, from the last prompt that the provider counted.
 //!
-//! What was measured holds whatever the tokenizer does; only what changed since is estimated, corrected by what was learnt
-//! of the model. Without a measured prompt everything is estimated.
+//! The measured part is exact whatever the tokenizer is. Only the changes since are estimated, with a correction learnt for
+//! the model. Without a measured prompt, everything is estimated.
 
 use throughline_tokens::{Calibrator, Observed};
 

@@ -1,4 +1,4 @@
-//! A call in progress: what was sent, and what was tried to get it through.
+//! A call in progress: what was sent, and the recovery steps tried so far.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! A compaction from end to end: admitted, locked, made by the engine, checked, committed, told.
+//! One compaction from end to end: guards, lock, engine, checks, commit, report.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A compaction that a session is asked for, and how it ends.
+//! The request for a compaction of a session, and its result.
 
 use throughline_compaction::{AbortReason, NoOpReason, Quality};
 use throughline_store::{Holder, Millis, SessionId};

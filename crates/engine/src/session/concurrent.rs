@@ -1,9 +1,9 @@
 //! Conversations that other processes write to as well: what is in memory is a copy of one version of the record.
 //!
-//! Before it is used the versions are compared ([`ManagedSession::refresh`]), and every write is made on the condition that
-//! the record is still at that version. Of two writers at once one is first. The other goes behind it where the record
-//! knows what the conversation consists of; where the client does, its call goes on as a branch, because its prompt holds
-//! nothing of what the first one wrote. So nothing is lost and nothing is recorded twice.
+//! The versions are compared before the copy is used ([`ManagedSession::refresh`]), and every write has the condition that
+//! the record is still at that version. Of two concurrent writers, one is first. If the record owns the history, the other
+//! writes after it. If the client owns the history, its call continues as a branch, because its prompt does not contain what
+//! the first one wrote. So nothing is lost and nothing is recorded twice.
 
 use std::sync::Arc;
 

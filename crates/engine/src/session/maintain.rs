@@ -1,4 +1,4 @@
-//! Between calls: beginning and ending, compacting by hand, another model, idle time, going back.
+//! Operations between calls: begin, end, manual compaction, switch of model, idle work, undo.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! What is said goes into the record and the view; whatever happens to the call, nothing is written twice or half.
+//! Writes new messages to the record and the view. Whatever happens to the call, nothing is written twice or in part.
 //!
-//! A call may be given up at any moment, also while the record is being written, and the write goes on without it. So a
-//! write is kept until its end has been seen: the next thing that is done with the conversation waits for it first.
+//! A call may be cancelled at any moment, also during a write, which then continues without it. So a pending write is kept
+//! until it has ended: the next operation on the conversation waits for it first.
 
 use std::sync::Arc;
 

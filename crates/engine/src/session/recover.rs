@@ -1,4 +1,4 @@
-//! After trouble: one step at a time, each told and counted, until the call gets through or nothing helps.
+//! Recovery from a failed call: one step at a time, each reported and counted, until the call succeeds or no step is left.
 
 use std::time::Duration;
 

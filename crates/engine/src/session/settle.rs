@@ -1,4 +1,4 @@
-//! After an answer: recorded, booked, learnt from.
+//! Settles an answer: records it, books its usage, and calibrates the estimator.
 
 use std::sync::Arc;
 

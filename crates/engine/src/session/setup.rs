@@ -1,4 +1,4 @@
-//! What a session needs, and the choices its owner makes.
+//! The parts and options that a session is opened with.
 
 use std::sync::Arc;
 

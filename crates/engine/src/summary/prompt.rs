@@ -1,6 +1,6 @@
-//! The words in which a model is asked for a summary, put together from the files in `prompts/`.
+//! The instructions of a summary request, composed from the files in `prompts/`.
 //!
-//! Not for: who is asked, what is quoted, or what becomes of the answer.
+//! Not for: which model is called, what is quoted, or parsing the answer.
 
 use throughline_compaction::{Detail, Manner, Reach, Section};
 

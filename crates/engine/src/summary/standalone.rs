@@ -1,4 +1,5 @@
-//! Asking any model apart from the conversation: what is compacted is quoted as data, in parts where its window is too small.
+//! Standalone summary requests to any model: the compacted part is quoted as data, in several parts if the model's window is
+//! too small.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};

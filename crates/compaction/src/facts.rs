@@ -1,7 +1,7 @@
-//! Exact facts: every anchor and every tool call of a conversation, with where it was seen, and the secrets in it.
+//! Exact facts: every anchor and tool call of a conversation, with its positions, and the secrets in it.
 //!
-//! They grow message by message, so a live conversation pays for each message once; a whole transcript is read in two
-//! halves at the same time and merged. Nothing is ever guessed: an anchor is here because it stood in a message.
+//! They grow with each message, so an open conversation pays for each message once; a whole transcript is read in two
+//! halves in parallel and merged. Nothing is guessed: every anchor occurs in a message.
 //!
 //! Not for: what the conversation is about (`state`); both together are the `Ledger`.
 

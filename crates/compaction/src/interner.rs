@@ -1,4 +1,4 @@
-//! A table from text to a value, made for many short texts: all of them lie in one string, in order of first sight.
+//! A map from text to a value for many short texts. All texts are stored in one string, in order of first occurrence.
 
 use std::hash::BuildHasher;
 

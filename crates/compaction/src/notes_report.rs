@@ -1,7 +1,7 @@
-//! What the view after a compaction keeps of the state: open requests, open items and constraints, and how much of the
-//! notes each section takes.
+//! What the view after a compaction retains of the state: open requests, open items and constraints, and the share of
+//! the notes that each section takes.
 //!
-//! Something counts as kept when the notes say it or a message that stays in the view does.
+//! An entry is retained if the notes contain it, or a message that stays in the view does.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Renditions: a message written again with one thing changed and everything else byte for byte as it was.
+//! Renditions: a message rewritten with one change and everything else byte for byte as it was.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

@@ -1,5 +1,5 @@
-//! The summariser: whoever turns a middle into a document. And what every one of them gets for free: a middle larger
-//! than the summariser's window is split, summarised in parts and merged here.
+//! The trait of summarisers, which turn a middle into a document, and what all of them share: a middle larger than the
+//! summariser's window is split, summarised in parts and merged here.
 
 use std::future::Future;
 use std::ops::Range;

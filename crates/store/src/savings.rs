@@ -1,12 +1,12 @@
-//! What calls cost, and what the same requests would have cost had the client sent them itself.
+//! The cost of calls, and what the same requests would have cost if the client had sent them directly.
 //!
-//! The record has every message as the client said it and every view that was sent, so it is known by how many tokens each
-//! request was smaller than the client's own. What was paid is what the provider reported. What the client would have paid
-//! is an estimate: the same prompt with those tokens in it, read from the provider's cache as far as the request before it
-//! reaches and written from there on; read not at all where that request missed the cache for a reason that was the
-//! client's own. A request that would not have fit the window is counted with the window.
+//! The record has every message as the client sent it and every view that was sent, so the difference in tokens of each
+//! request is known. What was paid is what the provider reported. What the client would have paid is an estimate: the
+//! same prompt plus those tokens, read from the provider's cache as far as the previous request reaches and written from
+//! there on; not read at all if that request missed the cache for a reason of the client's own. A request that would not
+//! have fit the window is counted with the size of the window.
 //!
-//! Not for: what might be saved in future (`throughline-replay`).
+//! Not for: future savings (`throughline-replay`).
 
 use std::collections::BTreeMap;
 

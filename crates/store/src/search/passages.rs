@@ -1,8 +1,8 @@
-//! Passages that answer a question: which windows of texts hold its words, how they are weighed (BM25), and which are
-//! shown.
+//! Passages that answer a question: which windows of texts contain its words, how they are weighted (BM25), and which
+//! are shown.
 //!
-//! Every function here is pure: texts are passed in, and a caller's own keys name them. Weights were chosen on recorded
-//! sessions (`throughline-bench recall`); the figures there hardly change between half and double of any of them.
+//! Every function here is pure: texts are passed in, and identified by the caller's own keys. Weights were chosen on
+//! recorded sessions (`throughline-bench recall`); the results hardly change between half and double of any of them.
 
 use std::ops::Range;
 

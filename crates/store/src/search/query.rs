@@ -1,8 +1,8 @@
-//! Reading a question: the words and phrases in it, and the question as a substring.
+//! Parses a query: its words and phrases, and the query as a substring.
 //!
-//! There is no syntax that can be wrong. Words are what stands between white space, and all must be found; quotes hold
-//! words together; a star at the end of a word asks for words that begin so; everything else is what it is. A quote
-//! that is not closed, an operator of some other search, ten kilobytes of anything: all of it is text to look for.
+//! No query is a syntax error. Words are separated by white space, and all must be found. Quotes keep words together. A
+//! star at the end of a word matches words that begin with it. Everything else is literal: an unclosed quote, an
+//! operator of some other search, ten kilobytes of anything are text to look for.
 
 use crate::search::case_fold::fold_text;
 use crate::search::request::SearchMode;

@@ -1,4 +1,4 @@
-//! Messages and pieces of artifacts that may answer: how they are read, and whether a search may see them.
+//! Candidates of a search, messages and pieces of artifacts: reading them, and whether the search may see them.
 
 use std::borrow::Cow;
 

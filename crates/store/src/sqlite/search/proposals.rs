@@ -1,7 +1,7 @@
-//! What the index proposes: the messages and pieces of blocks that hold the fingerprints of a question, newest first.
+//! The candidates that the index proposes: messages and pieces of blocks with the fingerprints of a query, newest first.
 //!
-//! A substring of one or two characters has no triples. It is looked for at the beginning of words in everything, and
-//! anywhere in what is newest.
+//! A substring of one or two characters has no triples. It is searched for at the beginning of words in the whole
+//! record, and at any position in the newest part.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Passages for a question of which not every word has to be found.
+//! Passages for a question of which not every word must be found.
 //!
-//! A small conversation or record is read as a whole. Of a large one the index says which blocks of rows hold which words, and
-//! the blocks whose words tell most are read. The windows of these texts are weighed, short messages are completed with those
-//! beside them, and the best passages are shown.
+//! A small conversation or record is read as a whole. In a large one, the index shows which blocks of rows contain which
+//! words, and the blocks with the rarest words are read. The windows of these texts are weighted, short messages are
+//! completed with their neighbours, and the best passages are returned.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

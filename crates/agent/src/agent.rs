@@ -1,10 +1,10 @@
-//! An agent: a conversation that is being held, the tools it has, and whoever is asked and told.
+//! An agent: an open conversation with its tools, approvals and events.
 //!
-//! Everything about context is the managed session's. The agent brings what is said to it, runs the tools its answers ask
-//! for, and keeps what they returned until the record has it. Parts: `turn` from a person's words to the last answer,
-//! `step` the tools of one answer, `results` what they returned on each wire.
+//! The managed session does everything about context. The agent passes on the user's messages, runs the tools that
+//! answers call, and stores their results until they are in the record. Parts: `turn` from the user's message to the
+//! last answer, `step` the tools of one answer, `results` their results in each wire format.
 //!
-//! Not for: terminals, files of settings, or deciding when anything is compacted.
+//! Not for: terminals, settings files, or deciding when to compact.
 
 mod memory_saving;
 mod step;

@@ -1,5 +1,5 @@
-//! Who may do what: decided from what a call would do and from what a person answered before, never from anything a
-//! model, a file or a command says.
+//! Decides what a tool call may do, from its effects and from the user's earlier answers, never from text of a model,
+//! file or command.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

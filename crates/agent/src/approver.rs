@@ -1,4 +1,4 @@
-//! Whoever is asked before something is written, run, or read outside of the folder.
+//! The interface to the user who approves writes, commands, and reads outside the folder.
 
 use std::future::Future;
 use std::pin::Pin;

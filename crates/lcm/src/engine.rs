@@ -1,11 +1,11 @@
-//! The lossless engine, `lcm`: what a view shows in place of old messages are nodes, and every one of them leads back to
-//! the words it stands for.
+//! The lossless engine `lcm`: a view shows nodes in place of old messages, and every node leads back to the messages it
+//! covers.
 //!
-//! It compacts where the compressor would and keeps the same head and tail. Between them stand nodes: leaves over
-//! stretches of messages, condensed ones over leaves. It needs the record the conversation is kept in; one that nobody
-//! records has nothing to lead back to, and is compacted as the compressor compacts it.
+//! It compacts at the same sizes as the built-in compressor, and keeps the same head and tail. Between them are nodes:
+//! leaves over ranges of messages, condensed nodes over leaves. It needs the record of the conversation. Without one
+//! there is nothing to lead back to, and it compacts like the built-in compressor.
 //!
-//! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
+//! Not for: when a compaction is allowed (the host's guards), or committing its result (the host).
 
 mod chunks;
 mod compaction;

@@ -1,9 +1,9 @@
-//! Notes for later conversations, chosen when a compaction happens.
+//! Saves notes for later conversations when a compaction happens.
 //!
-//! A model is asked apart from the conversation what is worth keeping of the part that was replaced by a summary; the
-//! conversation's own model never hears of it. That runs between turns and gives way to a person: when they go on, it is
-//! stopped and tried again later. What it proposes is written by the tool `memory`, under the rules for that tool: a person
-//! is asked at the end of a turn, and where nobody can be asked, no model is asked either.
+//! A model is asked, in a separate call, what is worth keeping of the part that was replaced by a summary; the
+//! conversation does not contain this call. It runs between turns and is stopped when the user continues, then tried
+//! again later. The notes it proposes are written by the tool `memory`, under the rules for that tool: the user is asked
+//! at the end of a turn, and without a user to ask, no model is called either.
 
 use std::sync::Arc;
 

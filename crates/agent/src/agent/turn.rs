@@ -1,4 +1,4 @@
-//! A turn: a person says something, and the agent works until it has nothing more to do.
+//! A turn: the user sends a message, and the agent works until an answer calls no tool.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! `memory`: what shall be known in every conversation, in two small files that people can read and edit.
+//! `memory`: notes for every conversation, in two small files that people can read and edit.
 //!
-//! `MEMORY.md` holds what the agent learnt, `USER.md` what it knows of the person. Both are small on purpose: they stand in
-//! every prompt. Not for: where they are, which whoever calls decides.
+//! `MEMORY.md` has what the agent learnt, `USER.md` what it knows about the user. Both are small on purpose, because
+//! they are in every prompt. Not for: their location, which the caller decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! `patch`: a piece of a file replaced by another. The piece must be there once, so that nothing else is changed by
-//! accident; what is wrong is said so that the model can mend it.
+//! `patch`: replaces a piece of a file. The piece must occur exactly once, so that nothing else is changed by accident;
+//! errors tell the model how to correct the call.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
-//! `terminal`: a command in a shell, with a limit of time and of output; or one that goes on in the background.
+//! `terminal`: runs a command in a shell, with limits of time and output, or in the background.
 //!
-//! Every command runs in a process group of its own, so that stopping it stops what it started. What it prints is kept
-//! within bounds while it runs: the beginning and the end, which say most.
+//! Every command runs in a process group of its own, so that stopping it stops the processes it started. Its output is
+//! bounded while it runs: the beginning and the end are kept.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! Leaves: what each chunk has to say, the room it gets for that, and the words.
+//! Leaves: the content of each chunk, its share of the budget, and the text.
 //!
-//! One summary of everything that is compacted, written by rules, says which exact strings matter most; each leaf tells those
-//! of its own chunk. Chunks share the room by what they need for that, and then by what they could say beside it: ten short
-//! messages may hold more than one long printout. What one does not use the next get.
+//! One summary by rules of everything that is compacted decides which exact strings matter most; each leaf contains
+//! those of its own chunk. The budget is divided by what the chunks need for this, and the rest by how much more they
+//! contain: ten short messages may contain more than one long printout. What a chunk does not use, the next ones get.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! What is kept of an output that may be larger than memory should be: its beginning and its end, which say most, and how
-//! large it was.
+//! The beginning and end of an output that may be larger than memory allows, and its total size.
 
 use std::collections::VecDeque;
 

@@ -46,10 +46,10 @@ mod visible;
 mod workspace;
 
 pub use agent::{Agent, AgentSetup, SaveMemory};
-pub use approval::{Answer, Approvals, Asking, Judgement, Question};
-pub use approver::{AnswerFuture, Approver, NobodyThere};
+pub use approval::{Answer, ApprovalMode, Approvals, Judgement, Question};
+pub use approver::{AnswerFuture, Approver, DenyAll};
 pub use context_files::context_files;
-pub use event::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, WordsSetAside};
+pub use event::{AgentEvent, AgentEvents, AnswerReport, ToolDone, ToolEnd, WordsSetAside};
 pub use output_limit::OutputLimit;
 pub use prompt::PromptParts;
 pub use tool::{Effect, Proposal, ToolBox, ToolError};

@@ -13,7 +13,7 @@ use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_in
 
 use crate::act::{Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
-use crate::interner::{Interner, Seen};
+use crate::interner::{Insertion, Interner};
 use crate::preface::begins_notes;
 
 /// Who an anchor was seen with.
@@ -289,7 +289,7 @@ impl Facts {
                 home: act,
             };
             let (info, seen) = anchors.get_or_insert_with(anchor, new);
-            if seen == Seen::Now {
+            if seen == Insertion::New {
                 return;
             }
             info.count += 1;
@@ -336,7 +336,7 @@ impl Facts {
             let home = moved(info.home);
             let (known, seen) =
                 self.anchors.get_or_insert_hashed(anchor, || AnchorInfo { home, ..info.clone() });
-            if seen == Seen::Now {
+            if seen == Insertion::New {
                 continue;
             }
             known.count += info.count;

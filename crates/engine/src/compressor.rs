@@ -26,7 +26,9 @@ use crate::compressor::adapter::{AttemptSpec, CompactionInput, CompactionTools, 
 use crate::compressor::decision::{affords_model, automatic, decide, due_at};
 use crate::compressor::preparation::{LateNotes, PreparedSummary};
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
-use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth};
+use crate::context_engine::outcome::{
+    CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Profitability,
+};
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage};
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
@@ -373,7 +375,7 @@ impl Compressor {
 
     /// The budgets of a request, in the unit of the estimate, and whether what it asks for pays for itself where it has
     /// to. For engines that make their views in another way.
-    pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Worth), EngineError> {
+    pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Profitability), EngineError> {
         let (model, conversation) = (self.model()?, &request.conversation);
         let tools = self.tools(&model, conversation);
         // Where nobody waits for a model, rules write what was not prepared.
@@ -466,7 +468,7 @@ impl ContextEngine for Compressor {
         &'a self,
         conversation: &'a Snapshot,
         trigger: Trigger,
-    ) -> EngineFuture<'a, Worth> {
+    ) -> EngineFuture<'a, Profitability> {
         let request = CompressRequest { force: true, ..automatic(conversation, trigger) };
         let worth = self.decide(&request).map(|(_, worth)| worth);
         Box::pin(std::future::ready(worth))

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use throughline_compaction::Correction;
 
 use crate::context_engine::lifecycle::{Boundary, SessionEnd, SessionStart};
-use crate::context_engine::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Worth};
+use crate::context_engine::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Profitability};
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest};
 use crate::context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
@@ -103,8 +103,8 @@ pub trait ContextEngine: Send + Sync {
         &'a self,
         _conversation: &'a Snapshot,
         _trigger: Trigger,
-    ) -> EngineFuture<'a, Worth> {
-        answered(Worth::Yes)
+    ) -> EngineFuture<'a, Profitability> {
+        answered(Profitability::Yes)
     }
 
     /// The size, as the provider counts, at which a compaction of this conversation is due. `None` is the threshold. A summary

@@ -47,7 +47,7 @@ pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure};
 pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use context_engine::outcome::{
     CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom, NewItem, PrepareOutcome,
-    SummaryDraft, Worth,
+    Profitability, SummaryDraft,
 };
 pub use context_engine::registry::{EngineDirectory, Registry, RegistryError};
 pub use context_engine::snapshot::Snapshot;

@@ -28,9 +28,8 @@ use throughline_compaction::{Budgets, Correction, NoOpReason, PruneRules, RuleSu
 use throughline_engine::{
     Boundary, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor, CompressorSetup,
     ContextEngine, EngineError, EngineFuture, EngineStatus, Headroom, Host, MeasuredUsage, ModelInForce,
-    NewItem, OnSummaryFailure, OneSummariser, PrepareOutcome, Scale, SessionStart, Snapshot,
-    SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
-    answered,
+    NewItem, OnSummaryFailure, OneSummariser, PrepareOutcome, Profitability, Scale, SessionStart, Snapshot,
+    SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest, ToolSchema, Trigger, answered,
 };
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store, StoreError, SummaryNode};
@@ -170,7 +169,7 @@ impl LcmEngine {
             return Ok(outcome);
         }
         let (budgets, worth) = self.unrecorded.decide(request)?;
-        if let Worth::No { detail } = worth {
+        if let Profitability::No { detail } = worth {
             return Ok(CompressOutcome::NoOp { reason: NoOpReason::DoesNotPay, detail });
         }
         let limit = self.setup.longest_summary;
@@ -401,7 +400,7 @@ impl ContextEngine for LcmEngine {
         &'a self,
         conversation: &'a Snapshot,
         trigger: Trigger,
-    ) -> EngineFuture<'a, Worth> {
+    ) -> EngineFuture<'a, Profitability> {
         // Head and tail are the compressor's, and so is the room for what stands between them.
         self.unrecorded.worth_compressing(conversation, trigger)
     }

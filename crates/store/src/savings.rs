@@ -141,7 +141,7 @@ impl Savings {
 
 /// Tokens of a request that the client said and that were not sent, by why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LeftOut {
+struct OmittedTokens {
     compacted: u64,
     shortened: u64,
 }
@@ -153,7 +153,7 @@ struct CallSavings {
     program: String,
     paid: Option<u64>,
     direct: Option<u64>,
-    left_out: LeftOut,
+    left_out: OmittedTokens,
     is_for_notes: bool,
     is_estimated: bool,
     is_beyond_window: bool,
@@ -322,8 +322,8 @@ fn direct(
     let shortened = scale.real(sized.shortened_tokens).min(difference);
     let is_made_directly = !is_for_notes && call.sent_to_seq.is_some();
     let left_out = match is_made_directly {
-        true => LeftOut { compacted: difference - shortened, shortened },
-        false => LeftOut::default(),
+        true => OmittedTokens { compacted: difference - shortened, shortened },
+        false => OmittedTokens::default(),
     };
     let priced = |usage: Usage, cache_write_1h: u64| {
         let (model, at_ms) = (call.model.as_str(), call.at_ms);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The beginning and the end of an output.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct OutputEnds {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_bytes: usize,
@@ -12,7 +12,7 @@ pub(super) struct Kept {
     left_out: u64,
 }
 
-impl Kept {
+impl OutputEnds {
     pub(super) fn new(bytes: usize) -> Self {
         let head_bytes = bytes / 3;
         Self {

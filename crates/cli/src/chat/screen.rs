@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use owo_colors::OwoColorize as _;
 use rustyline::ExternalPrinter;
-use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, WordsSetAside};
+use throughline_agent::{AgentEvent, AgentEvents, AnswerReport, ToolDone, ToolEnd, WordsSetAside};
 use throughline_compaction::Quality;
 use throughline_engine::{CompressReport, EngineEvent, Trigger};
 use throughline_wire::StopReason;
@@ -338,7 +338,7 @@ impl Screen {
         }
     }
 
-    fn answered(&self, state: &mut ScreenState, answered: &Answered) {
+    fn answered(&self, state: &mut ScreenState, answered: &AnswerReport) {
         let tally = &mut state.tally;
         tally.calls += 1;
         tally.usage += answered.usage;

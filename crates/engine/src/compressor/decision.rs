@@ -9,7 +9,7 @@ use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, preview}
 use crate::compressor::adapter::{
     AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, keep_exactly, pay_rule,
 };
-use crate::context_engine::outcome::{CompressRequest, Headroom, Worth};
+use crate::context_engine::outcome::{CompressRequest, Headroom, Profitability};
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
@@ -42,14 +42,14 @@ impl CompactionDecision {
     }
 
     /// Whether the compaction would pay for itself; where there is no plan, the attempt says why.
-    pub(crate) fn worth(&self, conversation: &Snapshot) -> Worth {
+    pub(crate) fn worth(&self, conversation: &Snapshot) -> Profitability {
         let scale = Scale::of(conversation);
         let required = matches!(self.pay, PayCheck::Require(_));
         match &self.sum {
             Some(sum) if required && !sum.pays => {
-                Worth::No { detail: sum.words(&|tokens| scale.to_real(tokens)) }
+                Profitability::No { detail: sum.words(&|tokens| scale.to_real(tokens)) }
             }
-            _ => Worth::Yes,
+            _ => Profitability::Yes,
         }
     }
 }

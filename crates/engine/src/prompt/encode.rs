@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use throughline_provider::{
-    CacheMarks, CachePolicy, CacheTtl, Fingerprint, MarkLayout, PieceHash, PlacedMarks, Unmarked,
+    CacheMarks, CachePolicy, CacheTtl, Fingerprint, MarkLayout, PieceHash, PlacedMarks, UnmarkedRequest,
 };
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
@@ -172,7 +172,7 @@ impl RequestEncoding<'_> {
         let first = near.clamp(lead, messages.len());
         let looked_at: Vec<Message> =
             messages.iter().take(lead).chain(messages.iter().skip(first)).cloned().collect();
-        let placed = marks.place(&Unmarked {
+        let placed = marks.place(&UnmarkedRequest {
             system: system.map(RawJson),
             notes_after_system: notes,
             tools,

@@ -72,7 +72,7 @@ pub(crate) fn as_words(wire_format: WireFormat, open: &[OpenCall], said: &[&Mess
                 Some(at) => drop(open.remove(at)),
                 None => {
                     let at = call_id.span.start as usize;
-                    strays.push(Stray { at, text: message.result_text(content) });
+                    strays.push(StrayResult { at, text: message.result_text(content) });
                 }
             }
         }
@@ -83,14 +83,14 @@ pub(crate) fn as_words(wire_format: WireFormat, open: &[OpenCall], said: &[&Mess
 }
 
 /// A result that answers no call.
-struct Stray<'a> {
+struct StrayResult<'a> {
     /// Where in the message it names its call.
     at: usize,
     text: Cow<'a, str>,
 }
 
-fn words_of(wire_format: WireFormat, message: &Message, strays: &[Stray<'_>]) -> Option<String> {
-    let words = |stray: &Stray<'_>| format!("{STRAY_RESULT}\n{}", stray.text);
+fn words_of(wire_format: WireFormat, message: &Message, strays: &[StrayResult<'_>]) -> Option<String> {
+    let words = |stray: &StrayResult<'_>| format!("{STRAY_RESULT}\n{}", stray.text);
     if wire_format != WireFormat::Anthropic {
         return strays.first().map(|stray| text_message(wire_format, Role::User, &words(stray)));
     }

@@ -108,11 +108,16 @@ impl Tenant {
         let ContinuedSession { slot, mut session, new_messages, keys } = continued;
         let kept = kept(turn.request.messages());
         let failed = |error: &_| self.call_failed(error);
-        session.append(&Envelope::of_request(turn.request), new_messages).await.map_err(|error| failed(&error))?;
+        session
+            .append(&Envelope::of_request(turn.request), new_messages)
+            .await
+            .map_err(|error| failed(&error))?;
         let result = session.compact(ManualCompaction::default()).await;
         if let Some(why) = failure_detail(&result) {
             // The view stays larger, and the next call compacts it if it must. No message is lost.
-            self.tell(GatewayEvent::Warning(format!("a compaction that a client requested was not made: {why}")));
+            self.tell(GatewayEvent::Warning(format!(
+                "a compaction that a client requested was not made: {why}"
+            )));
         }
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;

@@ -1,4 +1,4 @@
-//! Checks of request paths: dot segments, and the prefix `/run/ID` that names the run of a client.
+//! Checks of request paths: dot segments, the paths of the API, and the prefix that names the run of a client.
 
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;

@@ -201,10 +201,7 @@ fn metrics_page(
         return Err(GatewayError {
             status: StatusCode::FORBIDDEN,
             kind: "permission_error",
-            message: format!(
-                "metrics of all tenants need a token of the owner `{}`",
-                shared.setup.owner
-            ),
+            message: format!("metrics of all tenants need a token of the owner `{}`", shared.setup.owner),
         });
     }
     if !matches!(*method, Method::GET | Method::HEAD) {

@@ -37,8 +37,7 @@ impl Tenant {
         recall: &RecallConfig,
         prepare: impl FnOnce(&mut ManagedSession),
     ) -> Result<ContinuedSession, GatewayError> {
-        let ResolvedRequest { slot, mut session, messages, repeated, mut keys } =
-            self.resolve(turn).await?;
+        let ResolvedRequest { slot, mut session, messages, repeated, mut keys } = self.resolve(turn).await?;
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.switch_model_if_named(&mut session, turn).await?;
         prepare(&mut session);

@@ -16,9 +16,9 @@ use throughline_wire::Streaming;
 pub(crate) struct EndBuffer {
     wire: WireFormat,
     streaming: Streaming,
-    /// What is held back first, ...
+    /// The first piece that is held back.
     held: Bytes,
-    /// ... and what came behind it.
+    /// The pieces after it.
     behind: Vec<Bytes>,
     since: Option<Instant>,
 }
@@ -28,7 +28,7 @@ impl EndBuffer {
         Self { wire, streaming, held: Bytes::new(), behind: Vec::new(), since: None }
     }
 
-    /// Takes the next piece (of a stream, whole events); what can be passed on comes back.
+    /// Adds the next piece (of a stream, whole events). Returns the bytes that can be sent now.
     pub(crate) fn take(&mut self, mut piece: Bytes) -> Bytes {
         if piece.is_empty() {
             return piece;
@@ -59,7 +59,7 @@ impl EndBuffer {
         self.since
     }
 
-    /// What was held back, with what comes behind it.
+    /// The pieces that were held back.
     pub(crate) fn release(&mut self, behind: Bytes) -> Bytes {
         let held = std::mem::take(&mut self.held);
         let mut all = std::mem::take(&mut self.behind);
@@ -118,7 +118,7 @@ fn is_data_line(events: &[u8], at: usize) -> bool {
     before.get(line..) == Some(b"data:")
 }
 
-/// Where the event begins in which a place lies: after the last empty line before it.
+/// The start of the event that contains a position: after the last empty line before it.
 fn start_of_event(events: &[u8], at: usize) -> usize {
     let before = events.get(..at).unwrap_or_default();
     let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\n\r\n", b"\r\r"];

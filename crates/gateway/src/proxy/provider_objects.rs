@@ -231,7 +231,7 @@ impl CreatedObjects {
         Self { is_stream: content_type.trim_start().starts_with("text/event-stream"), ..Self::default() }
     }
 
-    /// Takes a piece. A stream goes on with its last whole line, a document with its end.
+    /// Adds a piece. Returns the bytes to pass on: of a stream up to its last whole line, of a document all at its end.
     pub(crate) fn take(&mut self, piece: &[u8]) -> WatchedChunk {
         if self.has_overflowed {
             return WatchedChunk { ids: Vec::new(), bytes: piece.to_vec() };

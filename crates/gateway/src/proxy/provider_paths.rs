@@ -34,7 +34,7 @@ struct PathRule {
     answer: AnswerNames,
 }
 
-/// Whether the answer names objects that were made for whoever asks. Answers with contents that a tenant wrote itself never
+/// Whether the answer contains ids of objects that were created for the client. Answers with contents that a tenant wrote itself never
 /// do: it could claim any object with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerNames {
@@ -48,16 +48,16 @@ enum PathSegment {
     Text(String),
     /// Any one segment.
     Any,
-    /// The id of an object that belongs to whoever asks.
+    /// The id of an object that belongs to the client's owner.
     Owned,
     /// Everything that follows.
     Rest,
 }
 
-/// A path that may be used, as it was asked for.
+/// A requested path that is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AllowedPath {
-    /// Ids of objects in it, which have to belong to whoever asks.
+    /// Ids of objects in it, which must belong to the client's owner.
     pub(crate) owned_ids: Vec<String>,
     pub(crate) price: PathPrice,
     pub(crate) answer: AnswerNames,
@@ -122,8 +122,8 @@ impl Default for TenantPaths {
 }
 
 impl TenantPaths {
-    /// The list with the entries of the setting: `METHOD /path`, separated by commas. `*` stands for one segment, `**` at the
-    /// end for all that follow, `{id}` for an object of whoever asks.
+    /// The list with the entries of the setting: `METHOD /path`, separated by commas. `*` matches one segment, `**` at the end
+    /// all that follow, `{id}` an object of the client's owner.
     pub fn with(more: &str) -> Result<Self, String> {
         let mut all = Self::default();
         for entry in more.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {

@@ -15,7 +15,7 @@ pub(crate) struct WholeEvents {
 }
 
 impl WholeEvents {
-    /// Takes the next bytes; what can be passed on comes back.
+    /// Adds the next bytes. Returns those that can be sent now.
     pub(crate) fn take(&mut self, bytes: Bytes) -> Bytes {
         if self.held.is_empty() {
             let mut bytes = bytes;
@@ -46,7 +46,7 @@ impl WholeEvents {
     }
 }
 
-/// Where the last event ends that does after `from`; 0 if none does.
+/// The end of the last event that ends after `from`. 0 if none does.
 fn end_of_last(bytes: &[u8], from: usize) -> usize {
     let within = bytes.get(from..).unwrap_or_default();
     let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\n\r\n", b"\r\r"];

@@ -17,7 +17,7 @@ use crate::recall::tool_runner::{Allowance, RecallReply, ToolRunner, blocks, mes
 pub(crate) struct PendingResults(Vec<ToolCall>);
 
 impl PendingResults {
-    /// What is owed in a conversation that goes on with these messages.
+    /// The recall calls that must be answered before these new messages.
     pub(crate) fn of(
         recall: &RecallConfig,
         request: &Request,
@@ -36,7 +36,7 @@ impl PendingResults {
         Self(calls.filter(|call| waiting.contains(&call.id)).collect())
     }
 
-    /// Answers what is owed, before what the client says.
+    /// Answers these calls, and inserts the results before the client's messages.
     pub(crate) async fn settle(
         self,
         (recall, request): (&RecallConfig, &Request),
@@ -85,7 +85,7 @@ fn answered_in(message: &Message) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// A user message with results before what it says; `None` for any other.
+/// A user message with results inserted before its text. `None` for messages of other roles.
 fn with_results(message: &Message, answered: &[RecallReply]) -> Option<Message> {
     if message.role() != Role::User {
         return None;

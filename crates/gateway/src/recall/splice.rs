@@ -53,7 +53,7 @@ impl Splice {
         Self { onward, has_begun: false, form }
     }
 
-    /// Passes on what comes in a round. Ends when all of it has come, or nobody wants it any more.
+    /// Passes on the pieces of a round until its end, or until the client disconnects.
     pub(super) async fn pass(&mut self, mut coming: mpsc::Receiver<AnswerPiece>) {
         while let Some(piece) = coming.recv().await {
             let passed = match piece {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use throughline_compaction::{
-    Ledger, Maker, Manner, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryRequest,
+    Ledger, Maker, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryKind, SummaryRequest,
     scan_anchors,
 };
 use throughline_store::{NodeHead, SummaryNode};
@@ -120,7 +120,7 @@ impl NodeCompaction<'_> {
             span: plan.middle.clone(),
             earlier: None,
             focus: writer.focus,
-            manner: Manner::default(),
+            manner: SummaryKind::default(),
             shown_text,
             budget_tokens: self.room().all_tokens.saturating_mul(OVERALL_PERCENT) / 100,
             count_tokens: writer.count_tokens,

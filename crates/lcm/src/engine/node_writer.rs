@@ -6,8 +6,8 @@
 //! compressor.
 
 use throughline_compaction::{
-    AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Manner, Plan, Reach,
-    RuleSummariser, Section, SummariseError, Summariser, SummaryDocument, SummaryRequest, WrittenBy, check,
+    AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Plan, Reach, RuleSummariser,
+    Section, SummariseError, Summariser, SummaryDocument, SummaryKind, SummaryRequest, WrittenBy, check,
     summarise_all,
 };
 use throughline_redact::Redactor;
@@ -218,7 +218,7 @@ impl NodeWriter<'_> {
             span: source.plan.middle.clone(),
             earlier: None,
             focus: self.focus,
-            manner: Manner { reach: source.reach, detail },
+            manner: SummaryKind { reach: source.reach, detail },
             shown_text: source.shown_text,
             budget_tokens,
             count_tokens: self.count_tokens,

@@ -44,7 +44,7 @@ pub(crate) enum IndexTerm {
 }
 
 /// What is looked up together: of each of these a text has to have one.
-pub(crate) type LookUp = Vec<Vec<IndexTerm>>;
+pub(crate) type Lookup = Vec<Vec<IndexTerm>>;
 
 /// A question that was read.
 #[derive(Clone, Debug, Default)]
@@ -104,9 +104,9 @@ impl ParsedQuery {
 
     /// What to look up. The first finds texts that write the question as it does; the second, if there is one, all
     /// texts that hold its words. What tells most comes first.
-    pub(crate) fn look_ups(&self) -> Vec<LookUp> {
-        let collect = |of: &dyn Fn(&QueryTerm) -> LookUp| -> LookUp {
-            let mut all: LookUp = self.wanted.iter().flat_map(of).collect();
+    pub(crate) fn look_ups(&self) -> Vec<Lookup> {
+        let collect = |of: &dyn Fn(&QueryTerm) -> Lookup| -> Lookup {
+            let mut all: Lookup = self.wanted.iter().flat_map(of).collect();
             all.sort_by(|a, b| telling(b).cmp(&telling(a)).then_with(|| a.cmp(b)));
             all.dedup();
             all
@@ -214,7 +214,7 @@ impl QueryTerm {
     }
 
     /// What finds texts that write it as the question does.
-    fn as_written(&self) -> LookUp {
+    fn as_written(&self) -> Lookup {
         match self.whole_term() {
             // A text that has the whole need not have the parts.
             Some(whole) => vec![vec![whole]],
@@ -223,7 +223,7 @@ impl QueryTerm {
     }
 
     /// What finds every text that holds it.
-    fn in_any_way(&self) -> LookUp {
+    fn in_any_way(&self) -> Lookup {
         match self.whole_term() {
             None => each_alone(&self.loose_terms),
             Some(whole) if self.atoms.len() == 1 => vec![vec![whole]],
@@ -237,7 +237,7 @@ impl QueryTerm {
     }
 }
 
-fn each_alone<'a>(terms: impl IntoIterator<Item = &'a IndexTerm>) -> LookUp {
+fn each_alone<'a>(terms: impl IntoIterator<Item = &'a IndexTerm>) -> Lookup {
     terms.into_iter().map(|term| vec![term.clone()]).collect()
 }
 

@@ -22,7 +22,7 @@ use super::rows::{count, names, role_of, speaker_of};
 
 /// What a message is found by beside its text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Belonging<'a> {
+pub(super) struct MessageAttributes<'a> {
     /// Whose it is.
     pub(super) owner: &'a str,
     /// Ordinal of the first session of its chain.
@@ -53,7 +53,7 @@ pub(super) fn tool_fingerprint(tool: &str) -> u32 {
     fingerprint(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
 }
 
-impl Belonging<'_> {
+impl MessageAttributes<'_> {
     fn add_to(&self, set: &mut FingerprintSet) {
         set.add(owner_fingerprint(self.owner));
         set.add(chain_fingerprint(self.chain));
@@ -80,7 +80,7 @@ impl<'c> Indexing<'c> {
         &mut self,
         id: i64,
         message: &Message,
-        belonging: &Belonging<'_>,
+        belonging: &MessageAttributes<'_>,
     ) -> rusqlite::Result<()> {
         self.text.clear();
         searchable_text(message, &mut self.text);
@@ -224,7 +224,7 @@ fn add_fingerprints_of_message(
     let owner: String = row.get(0)?;
     let role = speaker_of(role_of(row.get(2)?).unwrap_or(Role::Other), row.get(3)?);
     let tools = names(row.get::<_, Option<String>>(4)?.as_deref()).unwrap_or_default();
-    Belonging { owner: &owner, chain: row.get(1).map(count)?, role, tools: &tools }.add_to(set);
+    MessageAttributes { owner: &owner, chain: row.get(1).map(count)?, role, tools: &tools }.add_to(set);
     Ok(match message_without_artifacts(row.get(5)?, row.get_ref(6)?.as_blob()?) {
         None => RowState::Unreadable,
         Some(message) => {

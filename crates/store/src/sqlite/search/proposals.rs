@@ -30,14 +30,14 @@ pub(super) const PIECE_ROWS: &str =
 
 /// What is known of the blocks of messages before a query is looked up: numbers of the words of a question that every text has which
 /// holds the words of the query.
-pub(super) type KnownBlocks<'b> = Option<(&'b QuestionBlocks, Vec<usize>)>;
+pub(super) type BlockFilter<'b> = Option<(&'b QuestionBlocks, Vec<usize>)>;
 
 /// Gathers messages and pieces of artifacts that hold the words of a question.
 pub(super) fn word_candidates(
     conn: &Connection,
     artifacts: &ArtifactFolder,
     query: &ParsedQuery,
-    known: &KnownBlocks<'_>,
+    known: &BlockFilter<'_>,
     scope: &mut SearchScope<'_>,
     gathered: &mut SearchState<'_>,
 ) -> TxResult<()> {
@@ -78,7 +78,7 @@ fn each_alone(fingerprints: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
 fn messages_with(
     conn: &Connection,
     wanted: &LookupTerms,
-    known: &KnownBlocks<'_>,
+    known: &BlockFilter<'_>,
     scope: &mut SearchScope<'_>,
     gathered: &mut SearchState<'_>,
 ) -> TxResult<()> {
@@ -156,7 +156,7 @@ fn each_block(
     conn: &Connection,
     segments: Vec<IndexSegment>,
     wanted: &LookupTerms,
-    known: &KnownBlocks<'_>,
+    known: &BlockFilter<'_>,
     mut look: impl FnMut(Range<i64>) -> TxResult<ScanStep>,
 ) -> TxResult<()> {
     let mut holders = IndexLookup::new(conn)?;

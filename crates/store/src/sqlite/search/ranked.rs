@@ -14,7 +14,7 @@ use crate::artifacts::artifact::ArtifactId;
 use crate::ids::Millis;
 use crate::search::meaning::Nearest;
 use crate::search::passages::{
-    Commonness, HeldWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
+    Commonness, MatchedWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
     tally_windows_and, word_set,
 };
 use crate::search::question::Question;
@@ -112,7 +112,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         let of = self.question.len();
         let mut windows: Vec<(f64, WindowPlace)> = Vec::new();
         for (at, text) in self.texts.iter().enumerate().filter(|(_, text)| !self.shown.contains(&text.row)) {
-            for HeldWindow { part, tally, .. } in &text.windows.held {
+            for MatchedWindow { part, tally, .. } in &text.windows.held {
                 let score = commonness.score(&weights, tally)
                     * boost(text.source, text.at_ms, self.newest_ms, tally.matched(), of);
                 windows.push((score, (at, *part)));

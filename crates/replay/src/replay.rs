@@ -15,6 +15,7 @@ use crate::client_prompt::FixedSplit;
 use crate::fake_provider::{FakeProvider, ReplayClock};
 use crate::fixed_prompt::FixedPrompt;
 use crate::managed::{ManagedBill, ManagedReplay};
+use crate::observer::RequestObserver;
 use crate::options::ReplayOptions;
 use crate::recording::{LoggedCall, Recording};
 use crate::reread::RECALL_TOOL;
@@ -61,6 +62,23 @@ pub enum ReplayError {
 
 /// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.
 pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
+    observed(recording, options, None).await
+}
+
+/// The same, and `observer` is given every request of the conversation that the managed call sends.
+pub async fn replay_observed(
+    recording: &Recording,
+    options: &ReplayOptions,
+    observer: RequestObserver,
+) -> Result<SessionReplay, ReplayError> {
+    observed(recording, options, Some(observer)).await
+}
+
+async fn observed(
+    recording: &Recording,
+    options: &ReplayOptions,
+    observer: Option<RequestObserver>,
+) -> Result<SessionReplay, ReplayError> {
     if recording.calls.is_empty() {
         return Err(ReplayError::NoCalls);
     }
@@ -94,8 +112,10 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
     let without = baseline.bill(cache(baseline.policy))?;
     let policy = policy(ttl_with);
     let clock = Arc::new(ReplayClock::default());
-    let provider =
-        Arc::new(FakeProvider::new(recording.wire_format, token_model, tariff.clone(), clock, cache(policy)));
+    let mut provider =
+        FakeProvider::new(recording.wire_format, token_model, tariff.clone(), clock, cache(policy));
+    provider.observer = observer;
+    let provider = Arc::new(provider);
     let managed = ManagedReplay {
         recording,
         fixed: &fixed,

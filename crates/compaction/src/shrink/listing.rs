@@ -19,7 +19,14 @@ fn hit(line: &str) -> Option<(&str, &str)> {
     let (path, rest) = line.split_once(':')?;
     let number = rest.find(|c: char| !c.is_ascii_digit())?;
     let is_hit = number > 0 && rest.get(number..).is_some_and(|rest| rest.starts_with([':', '-']));
-    (is_hit && !path.is_empty() && !path.contains(' ')).then_some((path, rest))
+    (is_hit && !path.is_empty() && !path.contains(' ') && !is_moment(path)).then_some((path, rest))
+}
+
+/// Whether what stands before the first colon is the beginning of a time, as in `2026-11-18T10:02:33` and `10:02:33`.
+fn is_moment(text: &str) -> bool {
+    let text = text.trim_start_matches('[');
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '/' | '.' | 'T'))
 }
 
 fn are_mostly(lines: &[&str], is: impl Fn(&str) -> bool) -> bool {

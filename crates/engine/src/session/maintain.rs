@@ -242,6 +242,7 @@ impl ManagedSession {
         self.compaction.count = loaded.compactions;
         self.persistence.write = None;
         self.enter_session(reason, old).await;
+        self.forget_left_out();
         // The user chose this view, so it is not compacted automatically right away.
         self.compaction.idle_checked_at = Some(self.prompt.view.len());
         Ok(())

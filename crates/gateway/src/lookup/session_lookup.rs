@@ -4,6 +4,7 @@
 //! `resolve` is the entry point and `slot_for` makes the choice. `prefix_match.rs` compares the messages, `message_key.rs`
 //! says when two messages are the same, `session_pool.rs` holds the open conversations, and `open_session.rs` opens others.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use hyper::StatusCode;
@@ -274,8 +275,28 @@ impl Tenant {
                 let is_answered = false;
                 self.open_sibling(turn, &key, &slot, is_answered).await
             }
-            _ => self.open_new(turn, &key, client_messages).await,
+            _ => match self.slot_begun_otherwise(&scope, client_messages) {
+                Some(slot) => {
+                    self.pool.touch(&slot);
+                    Ok(SlotCandidate::at_hand(slot))
+                }
+                None => self.open_new(turn, &key, client_messages).await,
+            },
         }
+    }
+
+    /// The open conversation that a request repeats as a whole although its first messages differ: the messages before its
+    /// first question are further back now.
+    fn slot_begun_otherwise(
+        &self,
+        scope: &str,
+        client_messages: &[ClientMessage<'_>],
+    ) -> Option<Arc<SessionSlot>> {
+        let all = self.pool.of_owner(&self.setup.owner).into_iter();
+        let slots = all.filter(|slot| slot.key.own_id() == Some(scope) && !slot.is_new()).collect();
+        best(slots, client_messages, 0)
+            .filter(|(_, (found, goes_on))| *goes_on && found.reworded > 0)
+            .map(|(slot, _)| slot)
     }
 
     /// Sets the client's session id of a request without one, from the open conversation that the request repeats as a whole.
@@ -431,7 +452,7 @@ impl Tenant {
             .iter()
             .take(found.matched)
             .rev()
-            .take_while(|key| key.seen.is_some_and(|seen| seen.may_lack));
+            .take_while(|key| key.client_form().is_some_and(|form| form.may_lack));
         let shared = compacted + found.matched - led.count();
         let said = transcript.get(..shared).unwrap_or_default();
         // Without a shared answer, the same beginning is a coincidence: this is another conversation.
@@ -465,7 +486,7 @@ fn best(
         let found = slot.compare(client_messages, compacted);
         (slot, found)
     });
-    compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.matched))
+    compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.matched, Reverse(found.reworded)))
 }
 
 /// The key of a conversation that is looked up by its id.

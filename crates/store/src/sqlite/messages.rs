@@ -15,7 +15,7 @@ use crate::views::summary::MessageRun;
 use super::artifacts::{self, Reference};
 use super::commit::require_open;
 use super::error::{TxError, TxResult};
-use super::indexing::{Indexing, MessageAttributes, take_numbers};
+use super::indexing::{Belonging, Indexing, take_numbers};
 use super::message_codec::{self, PackedBody};
 use super::rows::{
     MACHINE_WRITTEN, RESULTS_ONLY, count, int, members_of, names_text, require_session, role_code, role_of,
@@ -159,7 +159,7 @@ fn write(
         coding,
         bytes.as_ref(),
     ])?;
-    let belonging = MessageAttributes {
+    let belonging = Belonging {
         owner: session.owner.as_str(),
         chain: session.chain,
         role: speaks_as(message),

@@ -2,8 +2,8 @@
 
 use serde::de::IgnoredAny;
 use throughline_provider::{
-    AskedFor, CacheMarks, CacheTtl, Failure, MarkLayout, ProviderError, ProviderErrorKind,
-    Unmarked, WindowQuestion,
+    RequestLimits, CacheMarks, CacheTtl, Failure, MarkLayout, ProviderError, ProviderErrorKind,
+    UnmarkedRequest, WindowQuestion,
 };
 use throughline_transcript::decode_message_text;
 
@@ -17,8 +17,8 @@ pub fn trouble(data: &[u8]) {
     let text = String::from_utf8_lossy(body);
     let retry_after = text.get(..text.floor_char_boundary(20)).unwrap_or_default();
     let headers = [("retry-after", retry_after), ("date", retry_after)];
-    let known = AskedFor { output_cap_tokens: Some(4_096), window_tokens: Some(200_000) };
-    for asked in [AskedFor::default(), known] {
+    let known = RequestLimits { output_cap_tokens: Some(4_096), window_tokens: Some(200_000) };
+    for asked in [RequestLimits::default(), known] {
         check(&ProviderError::classify(Failure::Answer { status, headers: &headers, body }, asked));
         check(&ProviderError::classify(Failure::Event { data: &text }, asked));
     }
@@ -59,7 +59,7 @@ pub fn cache_marks(data: &[u8]) {
     for layout in [MarkLayout::Anthropic, MarkLayout::ChatParts] {
         let marks = CacheMarks { layout, ttl: CacheTtl::OneHour };
         let messages = [message.clone(), message.clone(), message.clone(), message.clone(), message.clone()];
-        let unmarked = Unmarked {
+        let unmarked = UnmarkedRequest {
             system: None,
             notes_after_system: 0,
             tools: None,

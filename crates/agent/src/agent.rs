@@ -1,10 +1,10 @@
-//! An agent: a conversation that is being held, the tools it has, and whoever is asked and told.
+//! An agent: an open conversation with its tools, approvals and events.
 //!
-//! Everything about context is the managed session's. The agent brings what is said to it, runs the tools its answers ask
-//! for, and keeps what they returned until the record has it. Parts: `turn` from a person's words to the last answer,
-//! `step` the tools of one answer, `results` what they returned on each wire.
+//! The managed session does everything about context. The agent passes on the user's messages, runs the tools that
+//! answers call, and stores their results until they are in the record. Parts: `turn` from the user's message to the
+//! last answer, `step` the tools of one answer, `results` their results in each wire format.
 //!
-//! Not for: terminals, files of settings, or deciding when anything is compacted.
+//! Not for: terminals, settings files, or deciding when to compact.
 
 mod memory_saving;
 mod step;
@@ -22,7 +22,7 @@ use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{CapMember, RequestParts, Streaming, System};
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{Approvals, Asking};
+use crate::approval::{ApprovalMode, Approvals};
 use crate::approver::Approver;
 use crate::event::AgentEvents;
 use crate::ordered_events::OrderedEvents;
@@ -50,7 +50,7 @@ pub struct AgentSetup {
     /// How much tools that read pieces may return.
     pub limit: OutputLimit,
     /// Whether the user is asked before a call.
-    pub asking: Asking,
+    pub asking: ApprovalMode,
     /// Asks the user.
     pub approver: Arc<dyn Approver>,
     /// Receives events.
@@ -63,7 +63,7 @@ pub struct AgentSetup {
 
 /// The part of every request before the messages.
 #[derive(Clone, Debug)]
-struct Standing {
+struct PromptPrefix {
     /// The system prompt.
     prompt: String,
     /// The tools in the form of the wire; none where the list is empty.
@@ -77,11 +77,11 @@ pub struct Agent {
     /// Pieces of answers and what happens to the context, in the order in which they came.
     in_order: Arc<OrderedEvents>,
     approvals: Approvals,
-    standing: Standing,
+    standing: PromptPrefix,
     envelope: Envelope,
     /// The preamble to send after the next compaction, which writes a new prefix anyway: the tools have changed since
     /// the first request.
-    next: Option<(Standing, Envelope)>,
+    next: Option<(PromptPrefix, Envelope)>,
     /// Tools that belong to the engine.
     engine_tools: Vec<ToolSchema>,
     /// Calls that are over and whose results the record does not have yet.
@@ -125,7 +125,7 @@ impl Agent {
             finished.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default();
         let schemas: Vec<ToolSchema> =
             setup.tools.schemas().into_iter().chain(engine_tools.iter().cloned()).collect();
-        let fresh = Standing {
+        let fresh = PromptPrefix {
             prompt: prompt.to_owned(),
             tools: (!schemas.is_empty()).then(|| ToolSchema::list_json(session.wire_format(), &schemas)),
         };
@@ -133,7 +133,7 @@ impl Agent {
             None => (fresh, None),
             Some(sent) if sent.tools == fresh.tools => (sent, None),
             Some(sent) => {
-                let next = Standing { prompt: sent.prompt.clone(), tools: fresh.tools };
+                let next = PromptPrefix { prompt: sent.prompt.clone(), tools: fresh.tools };
                 let names = tool_names(next.tools.as_deref());
                 let keeps_all = tool_names(sent.tools.as_deref()).iter().all(|name| names.contains(name));
                 if session.is_cache_cold() && keeps_all { (next, None) } else { (sent, Some(next)) }
@@ -318,7 +318,7 @@ fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<OrderedEvents>) {
 fn envelope(
     setup: &AgentSetup,
     wire_format: WireFormat,
-    standing: &Standing,
+    standing: &PromptPrefix,
 ) -> Result<Envelope, SessionError> {
     let cap = setup.output_cap_tokens;
     let parts = RequestParts {
@@ -342,9 +342,9 @@ fn tool_names(json: Option<&str>) -> Vec<String> {
 }
 
 /// The stored preamble, where it can be sent again unchanged.
-fn as_sent(preamble: &StoredPreamble) -> Option<Standing> {
+fn as_sent(preamble: &StoredPreamble) -> Option<PromptPrefix> {
     let prompt = RawJson(preamble.system.as_deref()?).as_text()?.into_owned();
-    Some(Standing { prompt, tools: preamble.tools.clone() })
+    Some(PromptPrefix { prompt, tools: preamble.tools.clone() })
 }
 
 /// Runs a call to the record that blocks.

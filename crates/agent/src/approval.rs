@@ -1,5 +1,5 @@
-//! Who may do what: decided from what a call would do and from what a person answered before, never from anything a
-//! model, a file or a command says.
+//! Decides what a tool call may do, from its effects and from the user's earlier answers, never from text of a model,
+//! file or command.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::workspace::FolderIdentity;
 
 /// Whether the user is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
+pub enum ApprovalMode {
     /// Before anything is written or run, and before anything outside the folder is read.
     Always,
     /// Never (`--yolo`).
@@ -97,14 +97,14 @@ impl Grant {
 /// The permissions given so far.
 #[derive(Clone, Debug)]
 pub struct Approvals {
-    asking: Asking,
+    asking: ApprovalMode,
     granted: HashSet<Grant>,
 }
 
 impl Approvals {
     /// Nothing is allowed yet.
     #[must_use]
-    pub fn new(asking: Asking) -> Self {
+    pub fn new(asking: ApprovalMode) -> Self {
         Self { asking, granted: HashSet::new() }
     }
 
@@ -117,10 +117,10 @@ impl Approvals {
             .filter_map(|effect| Some((effect, needed(effect)?)))
             .filter(|(effect, grant)| !self.granted.contains(grant) || is_dangerous(effect))
             .collect();
-        if open.is_empty() || self.asking == Asking::Never {
+        if open.is_empty() || self.asking == ApprovalMode::Never {
             return Judgement::Allowed;
         }
-        if self.asking == Asking::Nobody {
+        if self.asking == ApprovalMode::Nobody {
             return Judgement::Denied(
                 "it needs approval, and there is no user to ask; --yolo turns asking off".to_owned(),
             );

@@ -30,7 +30,7 @@ fn asked(approvals: &Approvals, proposal: &Proposal) -> Question {
 
 #[test]
 fn reading_inside_needs_nothing_and_everything_else_is_asked() {
-    let approvals = Approvals::new(Asking::Always);
+    let approvals = Approvals::new(ApprovalMode::Always);
     assert_eq!(approvals.judge(&reads("/w/a", true, Extent::File)), Judgement::Allowed);
     assert_eq!(approvals.judge(&Proposal::default()), Judgement::Allowed);
     assert!(asked(&approvals, &reads("/etc/passwd", false, Extent::File)).details[0].contains("outside"));
@@ -40,7 +40,7 @@ fn reading_inside_needs_nothing_and_everything_else_is_asked() {
 
 #[test]
 fn once_is_once_and_a_session_is_for_just_that() {
-    let mut approvals = Approvals::new(Asking::Always);
+    let mut approvals = Approvals::new(ApprovalMode::Always);
     let question = asked(&approvals, &runs("ls"));
     assert!(approvals.answered(&question, Answer::Once));
     let question = asked(&approvals, &runs("ls"));
@@ -66,7 +66,7 @@ fn once_is_once_and_a_session_is_for_just_that() {
 
 #[test]
 fn danger_is_asked_every_time() {
-    let mut approvals = Approvals::new(Asking::Always);
+    let mut approvals = Approvals::new(ApprovalMode::Always);
     let question = asked(&approvals, &runs("rm -rf x"));
     assert_eq!((question.dangers.as_slice(), question.for_session), (&[Danger::Deletes][..], false));
     assert!(approvals.answered(&question, Answer::Session), "it is allowed this once");
@@ -75,8 +75,8 @@ fn danger_is_asked_every_time() {
 
 #[test]
 fn asking_can_be_turned_off_or_impossible() {
-    assert_eq!(Approvals::new(Asking::Never).judge(&runs("rm -rf x")), Judgement::Allowed);
-    assert!(matches!(Approvals::new(Asking::Nobody).judge(&runs("ls")), Judgement::Denied(_)));
+    assert_eq!(Approvals::new(ApprovalMode::Never).judge(&runs("rm -rf x")), Judgement::Allowed);
+    assert!(matches!(Approvals::new(ApprovalMode::Nobody).judge(&runs("ls")), Judgement::Denied(_)));
 }
 
 /// Everything that can be asked about a path outside, by a name of its own.
@@ -110,7 +110,7 @@ proptest! {
         granted in (0usize..5, paths()),
         others in prop::collection::vec((0usize..5, paths()), 1..12),
     ) {
-        let mut approvals = Approvals::new(Asking::Always);
+        let mut approvals = Approvals::new(ApprovalMode::Always);
         let question = asked(&approvals, &outside(granted.0, &granted.1));
         let words = question.session_words();
         approvals.answered(&question, Answer::Session);
@@ -127,7 +127,7 @@ proptest! {
 
 #[test]
 fn search_grant_covers_neither_siblings_nor_parents_nor_files() {
-    let mut approvals = Approvals::new(Asking::Always);
+    let mut approvals = Approvals::new(ApprovalMode::Always);
     let question = asked(&approvals, &reads("/x/allowed", false, Extent::Tree));
     assert_eq!(question.session_words(), "searching /x/allowed with everything below it, for anything");
     approvals.answered(&question, Answer::Session);
@@ -140,7 +140,7 @@ fn search_grant_covers_neither_siblings_nor_parents_nor_files() {
 
 #[test]
 fn hidden_characters_are_shown_and_dangerous() {
-    let approvals = Approvals::new(Asking::Always);
+    let approvals = Approvals::new(ApprovalMode::Always);
     let command = "ls -la \u{1b}]0 ; bash -lc \"touch PWNED\" ; echo \u{7}";
     let question = asked(&approvals, &runs(command));
     assert!(question.dangers.contains(&Danger::Hidden) && !question.for_session);

@@ -1,4 +1,4 @@
-//! Whoever is asked before something is written, run, or read outside of the folder.
+//! The interface to the user who approves writes, commands, and reads outside the folder.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,9 +16,9 @@ pub trait Approver: Send + Sync {
 
 /// Denies everything, for runs without a user.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NobodyThere;
+pub struct DenyAll;
 
-impl Approver for NobodyThere {
+impl Approver for DenyAll {
     fn ask<'a>(&'a self, _question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(std::future::ready(Answer::Deny))
     }

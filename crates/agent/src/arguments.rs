@@ -1,4 +1,4 @@
-//! Reading what a model gave a tool, with errors it can act on.
+//! Parses the arguments that a model gave a tool, with errors that it can act on.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

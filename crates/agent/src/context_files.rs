@@ -1,4 +1,4 @@
-//! Files that tell agents about a project: found from the root of the repository down to the folder the agent works in.
+//! Project files for agents: found from the root of the repository down to the folder the agent works in.
 
 use std::path::Path;
 

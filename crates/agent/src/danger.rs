@@ -1,12 +1,14 @@
-//! What makes a command dangerous, by name. A person is asked about every command; these are asked about in plain words,
-//! and never allowed for a whole session at once.
+//! Recognises dangerous commands. Every command needs approval; for a dangerous one the question names the danger, and it
+//! cannot be approved for a whole session.
 //!
 //! A command line is read by a shell's grammar (`shell`), and so is every command line inside of it: in `sh -c`, `eval`,
 //! here-documents and what is piped into a shell. Parts: `program` what single programs do, `wrapper` programs that run
-//! others, `kind` what a danger is called, `places` files that matter whichever program touches them, `code` other languages as far as their words tell.
+//! others, `kind` the kinds of danger, `places` sensitive files whichever program uses them, `code` other languages from
+//! their words alone.
 //!
-//! Not a fence: programs can do anything, and files and variables are not looked into. It is there so that nobody says yes
-//! to one of these in passing. What cannot be read, or is only made while it runs, is dangerous for that reason.
+//! This is not a sandbox: programs can do anything, and files and variables are not read. Its purpose is that nobody
+//! approves one of these by accident. A command that cannot be parsed, or that is only composed while it runs, counts as
+//! dangerous.
 
 mod code;
 mod kind;

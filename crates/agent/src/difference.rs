@@ -1,5 +1,5 @@
-//! What changes in a file, as people read it: added and removed lines with a little around them, all of them. A person
-//! allows what they are shown, so nothing is left out.
+//! The difference of a file as a unified diff with some context. Every change is included, because the user approves
+//! what they are shown.
 
 use similar::{ChangeTag, TextDiff};
 

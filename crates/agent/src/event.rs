@@ -23,7 +23,7 @@ pub enum AgentEvent {
         tool: String,
     },
     /// The model has answered, wholly.
-    Answered(Box<Answered>),
+    Answered(Box<AnswerReport>),
     /// A tool runs.
     ToolStarted {
         /// The tool.
@@ -54,7 +54,7 @@ pub struct WordsSetAside {
 
 /// An answer in figures.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct AnswerReport {
     /// The model.
     pub model: String,
     /// The tokens the call used.

@@ -1,9 +1,9 @@
-//! The agent: a loop around the managed call, with tools on a person's machine, what is asked first, and memory.
+//! The agent: a loop around the managed call, with tools on the user's machine, approvals and memory.
 //!
-//! An [`Agent`] holds a conversation: [`Agent::turn`] says something and works until there is nothing more to do, telling
-//! [`AgentEvents`] what happens. A [`Tool`] says what a call would do before it does it ([`Proposal`]); [`Approvals`]
-//! decides whether that may be done, must be asked of an [`Approver`], or is denied. Nothing a model, a file or a command
-//! says can approve anything: only a person's answer does.
+//! An [`Agent`] has one conversation: [`Agent::turn`] sends a message, works until an answer calls no tool, and reports to
+//! [`AgentEvents`]. A [`Tool`] states the effects of a call before it runs ([`Proposal`]); [`Approvals`] decides whether the
+//! call is allowed, denied, or needs an answer from an [`Approver`]. No text of a model, file or command can approve
+//! anything: only the user's answer does.
 //!
 //! For terminals and other front ends of a coding agent.
 //!
@@ -46,10 +46,10 @@ mod visible;
 mod workspace;
 
 pub use agent::{Agent, AgentSetup, SaveMemory};
-pub use approval::{Answer, Approvals, Asking, Judgement, Question};
-pub use approver::{AnswerFuture, Approver, NobodyThere};
+pub use approval::{Answer, ApprovalMode, Approvals, Judgement, Question};
+pub use approver::{AnswerFuture, Approver, DenyAll};
 pub use context_files::context_files;
-pub use event::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, WordsSetAside};
+pub use event::{AgentEvent, AgentEvents, AnswerReport, ToolDone, ToolEnd, WordsSetAside};
 pub use output_limit::OutputLimit;
 pub use prompt::PromptParts;
 pub use tool::{Effect, Proposal, ToolBox, ToolError};

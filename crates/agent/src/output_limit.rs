@@ -1,5 +1,5 @@
-//! How much one call of a tool may return, for tools that are asked for pieces and must not be cut again behind their
-//! backs. Follows the window of the model in force.
+//! The limit on the output of one tool call, for tools that return pieces and must not be shortened again later. It
+//! follows the window of the current model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

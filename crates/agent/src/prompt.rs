@@ -1,9 +1,9 @@
-//! The system prompt: built once for a conversation, in an order that never changes, and sent byte for byte from then on.
+//! The system prompt: built once per conversation, in a fixed order, and sent byte for byte from then on.
 //!
-//! What changes least stands first: who the agent is, what its tools are good for, what can be relied on; then the files
-//! of the project, the notes, and the date last. Nothing in it depends on the model, the hour or how full the window is.
+//! The parts that change least are first: the agent's role, its tools, the basics; then the project files, the notes,
+//! and the date last. Nothing in it depends on the model, the time of day or how full the window is.
 //!
-//! Not for: finding files, clocks, or what is only for one turn.
+//! Not for: finding files, clocks, or anything for one turn only.
 
 /// A file that tells agents about a project.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! What tools returned, as messages of each wire.
+//! Tool results as messages of each wire format.
 //!
-//! Chat takes a message for each result, Responses an item, Anthropic one message with all of them. Where a result cannot
-//! hold a picture, the picture follows in a message that is marked as written by a program.
+//! Chat needs a message for each result, Responses an item, Anthropic one message with all of them. If a result cannot
+//! contain an image, the image follows in a message that is marked as written by a program.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,8 +1,9 @@
-//! A command line as a shell's grammar reads it: which programs it runs with which words, what flows from one to the next,
-//! which files it writes, and what it runs inside of words.
+//! Parses a command line by the grammar of a shell: the programs with their words, the pipes between them, the files
+//! they write, and the commands inside words.
 //!
-//! The grammar is that of bash, which takes in what `sh` understands. What does not fit it is said to be so. Not a shell:
-//! what variables hold and what files say is not known, and such pieces are marked. Not for: judging anything.
+//! The grammar is that of bash, which includes what `sh` accepts. Input that does not fit it is reported as such. This
+//! is not a shell: the values of variables and the contents of files are unknown, and such pieces are marked. Not for:
+//! judging danger.
 
 use std::ops::{ControlFlow, Range};
 

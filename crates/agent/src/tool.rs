@@ -1,4 +1,4 @@
-//! What a tool is: it says what a call would do, and does it once that is allowed.
+//! The trait of tools: a tool first proposes the effects of a call, and runs it once they are approved.
 
 use std::future::Future;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 #[cfg(test)]
 mod edit_tests;
-mod kept;
 pub(crate) mod memory;
+mod output_ends;
 pub(crate) mod patch;
 pub(crate) mod read_file;
 pub(crate) mod recall;

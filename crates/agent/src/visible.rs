@@ -1,9 +1,9 @@
-//! Text of others as a person must see it before they allow anything: every character, none of them acted on.
+//! Makes text of others fully visible for approval: every character is shown, and none is interpreted by the terminal.
 //!
-//! Characters that a terminal acts on or does not show are written out: `\x1b`, `\u{202e}`. A backslash that stands before
-//! such words already is written as `\x5c`, so that what is shown leads back to exactly one text.
+//! Characters that a terminal interprets or hides are written out: `\x1b`, `\u{202e}`. A backslash before such words is
+//! written as `\x5c`, so that the shown text is unambiguous.
 //!
-//! Not for: output of tools and answers of models, where colour codes may simply be left out.
+//! Not for: output of tools and answers of models, from which colour codes can simply be removed.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The list of tokens on disk: `tokens.json` in the home directory, its owner's alone.
+//! The list of access tokens on disk: `tokens.json` in the home directory, readable only by its owner.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Where other agents keep their histories, and the newest session in them. Nothing is read here but names, sizes and times.
+//! Finds the session logs of other agents and the newest session among them. Reads only names, sizes and times.
 
 use std::fs;
 use std::path::{Path, PathBuf};

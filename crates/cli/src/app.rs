@@ -1,7 +1,6 @@
-//! The world around the program: home directory, environment, terminal, clock, chance. The only place that looks at
-//! any of them.
+//! The environment of the program: home directory, variables, terminal, clock, random numbers. No other module reads them.
 //!
-//! Data goes to stdout and messages to stderr. A reader that goes away (`| head`) is not an error.
+//! Data goes to stdout and messages to stderr. A reader that closes the pipe (`| head`) is not an error.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

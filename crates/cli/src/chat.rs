@@ -1,12 +1,12 @@
-//! `throughline chat`: an agent at the terminal whose context takes care of itself.
+//! `throughline chat`: an agent at the terminal that manages its own context.
 //!
-//! Parts: `args` the arguments; `setup` turns settings into a session; `first_run` helps where no model is configured;
+//! Parts: `args` the arguments; `setup` turns settings into a session; `first_run` helps when no model is configured;
 //! `named_model` finds the endpoint of a model that the user names; `repl` is the interactive loop, `one_shot` one question
-//! for scripts; `approval_prompt` asks before a tool acts; `screen` shows what happens, with `markdown` and `highlight`;
-//! `editor` is the input line, `keyboard` the keys typed during an answer; `slash` parses slash commands and `commands` runs
-//! them; `status_line` has the lines at the start and under each answer.
+//! for scripts; `approval_prompt` asks before a tool runs; `screen` shows progress and answers, with `markdown` and
+//! `highlight`; `editor` is the input line, `keyboard` the keys typed during an answer; `slash` parses slash commands and
+//! `commands` runs them; `status_line` has the lines at the start and under each answer.
 //!
-//! Not for: any rule about context, which is the engine's, or about tools, which are the agent's.
+//! Not for: rules about context, which are in the engine, or about tools, which are in the agent.
 
 mod approval_prompt;
 mod args;

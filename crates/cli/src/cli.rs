@@ -1,4 +1,4 @@
-//! The command line as a whole: the commands, the options that every command takes, and what runs them.
+//! The root of the command line: the commands, the options that every command has, and the dispatch.
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 

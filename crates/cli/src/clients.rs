@@ -1,6 +1,6 @@
-//! The clients that are known to work with the gateway, as a table: how each is started, how it is pointed at a gateway,
-//! how its sessions are recognised and what it does when the window overflows. `run`, `serve` and `status` read it; a new
-//! client is a new entry.
+//! The table of clients that are tested with the gateway: how each is started, how it is pointed at a gateway, how its
+//! sessions are recognised, and what it does when the window overflows. `run`, `serve` and `status` read it; a new client
+//! is a new entry.
 //!
 //! In the texts, `{url}` is the address of the gateway.
 

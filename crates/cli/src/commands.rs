@@ -1,4 +1,4 @@
-//! One module per command: its arguments, what it does, and beside it what it prints.
+//! One module per command: its arguments, its code, and its output in a `view` beside it.
 
 #[cfg(feature = "online")]
 pub(crate) mod backup;

@@ -1,4 +1,5 @@
-//! What fills a transcript, in items, characters and tokens. By kind, role, tool, group and message; values only, no output.
+//! What fills a transcript, in items, characters and tokens, by kind, role, tool, group and message. Computes values and
+//! prints nothing.
 
 use std::collections::{BTreeMap, HashMap};
 

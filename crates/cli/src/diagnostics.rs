@@ -1,5 +1,5 @@
-//! Diagnostics for developers: what the libraries report through `tracing`, on standard error. The messages for users and the
-//! gateway's log are written elsewhere and do not depend on it.
+//! Diagnostics for developers: what the libraries report through `tracing`, on stderr. Messages for users and the gateway's
+//! log are separate from it.
 
 use std::io;
 

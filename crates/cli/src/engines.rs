@@ -1,4 +1,4 @@
-//! From settings to the engine of each conversation: who writes its summaries, and which engine `context.engine` means.
+//! Chooses the engine of a conversation from the settings: `context.engine`, and the models that write summaries.
 
 pub(crate) mod manifest;
 mod services;

@@ -1,4 +1,4 @@
-//! The one error type a user meets: what happened, why, what to do next, and the exit code that tells scripts the same.
+//! The error type of the program: what happened, why, what to do next, and the exit code.
 
 use std::fmt::Write as _;
 use std::io;

@@ -1,7 +1,7 @@
-//! Reading inputs and replacing files: the only place that opens either.
+//! Reads inputs and replaces files. No other module opens files of the user.
 //!
-//! An input may be compressed with gzip, known by its first bytes. An output is written beside its target and renamed
-//! over it, so a file is either the old one or the new one, never half of one.
+//! An input may be compressed with gzip, which is recognised by its first bytes. An output is written beside its target and
+//! renamed over it, so a file is either the old one or the new one, never half of one.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

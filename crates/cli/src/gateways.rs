@@ -1,8 +1,8 @@
-//! The gateways that run on this home directory: each has a file with its address, which `run` and `status` read.
+//! The running gateways of this home directory: each has a file with its address, which `run` and `status` read.
 //!
-//! A gateway that `run` started stops when no run uses it any more. Every run holds a shared lock on a file for as long as
-//! it lives; the gateway stops when it gets that lock for itself. The system releases the lock of a process that dies, so
-//! nothing has to be counted and nothing is left behind.
+//! A gateway that `run` started stops when no run uses it any more. Every run holds a shared lock on a file while it runs;
+//! the gateway stops when it gets the exclusive lock. The system releases the lock of a process that dies, so nothing has to
+//! be counted or cleaned up.
 
 use std::fs::File;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The home directory: made for its user alone, and kept so.
+//! The home directory: created for its user alone, with its permissions checked.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The machine as the managed call sees it: time, chance, who else is alive.
+//! The machine as the managed call needs it: time, random numbers, and whether a process is still running.
 
 pub(crate) mod process;
 

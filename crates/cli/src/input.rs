@@ -1,4 +1,4 @@
-//! From the transcript arguments to a decoded transcript, with every way that can fail told to the user.
+//! Reads and decodes the transcript that the arguments name, and turns each failure into a message.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a transcript has to fit into: settings, model, window and limits, each with where it came from.
+//! The limits for a transcript: settings, model, window and budgets, each with its source.
 
 use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};
@@ -11,7 +11,8 @@ use throughline_models::{
 };
 use throughline_provider::EndpointKind;
 use throughline_tokens::{
-    CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, TokenModel, UsageReading, WrittenFor,
+    CachePrices, CataloguedModel, Effective, LimitError, LimitPolicy, Limits, TokenModel, UsageReading,
+    WriteDuration,
 };
 use throughline_transcript::{Source, Transcript};
 
@@ -36,7 +37,7 @@ pub(crate) enum CountMethod {
 
 /// A value with where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sourced<T> {
+pub(crate) struct WithOrigin<T> {
     pub(crate) value: T,
     pub(crate) origin: String,
 }
@@ -46,8 +47,8 @@ pub(crate) struct TranscriptLimits {
     /// What calls to the model cost.
     price_source: PriceSource,
     pub(crate) settings: Settings,
-    pub(crate) model: Option<Sourced<String>>,
-    pub(crate) window: Sourced<u64>,
+    pub(crate) model: Option<WithOrigin<String>>,
+    pub(crate) window: WithOrigin<u64>,
     pub(crate) budgets: Budgets,
     pub(crate) counter: TokenCounter,
     /// The size of the whole, where the conversation was held here. The meter has the same unit.
@@ -90,7 +91,7 @@ impl TranscriptLimits {
             recorded: app.recorded_client.or_else(|| recorded_client(transcript)),
             output_cap_tokens: reserved.map(|(tokens, _)| tokens),
         });
-        let window = Sourced { value: limits.window.tokens, origin: limits.window_origin(&wish.model) };
+        let window = WithOrigin { value: limits.window.tokens, origin: limits.window_origin(&wish.model) };
         let threshold_origin = threshold_words(&limits);
         let ResolvedLimits { policy, known, unused_window, .. } = limits;
         let mut notes: Vec<String> = unused_window.into_iter().collect();
@@ -126,7 +127,7 @@ impl TranscriptLimits {
     /// The model with its limits and prices, as a context engine receives it.
     pub(crate) fn model_in_force(&self, now_ms: i64) -> ModelInForce {
         let model = self.model.as_ref().map_or("", |model| model.value.as_str());
-        let prices = CachePrices::of(WrittenFor::Minutes, |usage, cache_write_1h| {
+        let prices = CachePrices::of(WriteDuration::Minutes, |usage, cache_write_1h| {
             self.price_source.cost(model, now_ms, usage, cache_write_1h).micro_usd
         });
         ModelInForce {
@@ -252,9 +253,9 @@ fn model_of(
     loaded: &Loaded,
     args: &WindowArgs,
     transcript: &Transcript,
-) -> Option<Sourced<String>> {
+) -> Option<WithOrigin<String>> {
     let sourced =
-        |value: &str, origin: &str| Sourced { value: on_one_line(value), origin: origin.to_owned() };
+        |value: &str, origin: &str| WithOrigin { value: on_one_line(value), origin: origin.to_owned() };
     let configured = Some(loaded.settings.model.default.as_str()).filter(|name| !name.is_empty());
     let named = transcript.preamble.model.as_deref().filter(|name| !name.is_empty());
     let held = app.active_session.as_ref().map(|active| active.limits.model.as_str());
@@ -347,7 +348,7 @@ fn threshold_words(limits: &ResolvedLimits) -> Option<String> {
     }
 }
 
-fn refused(error: LimitError, window: &Sourced<u64>) -> CliError {
+fn refused(error: LimitError, window: &WithOrigin<u64>) -> CliError {
     match error {
         LimitError::NoWindow | LimitError::WindowTooSmall { .. } => {
             CliError::new(Exit::BadInput, "the window is too small to work with")
@@ -362,7 +363,7 @@ fn refused(error: LimitError, window: &Sourced<u64>) -> CliError {
 
 /// The estimator of the model's family, or of the family its wire suggests.
 fn counter_for(
-    known: &KnownModel,
+    known: &CataloguedModel,
     transcript: &Transcript,
     counting: CountMethod,
     notes: &mut Vec<String>,

@@ -49,7 +49,7 @@ fn the_model_of_the_command_line_outranks_that_of_the_transcript() {
     let found = situation(&["model.default=gpt-5"], &args(), body);
     assert_eq!(
         found.model,
-        Some(Sourced { value: "gpt-4o".to_owned(), origin: "the transcript".to_owned() })
+        Some(WithOrigin { value: "gpt-4o".to_owned(), origin: "the transcript".to_owned() })
     );
     assert_eq!(found.window.value, 128_000);
     let found = situation(&[], &WindowArgs { model: Some("gpt-5".to_owned()), ..args() }, body);

@@ -1,4 +1,4 @@
-//! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
+//! The `throughline` binary: arguments, terminal, home directory, environment. No library knows them.
 
 #![cfg_attr(
     not(feature = "online"),

@@ -1,4 +1,4 @@
-//! Search by meaning and automatic recall as the settings have them: the embedding model for an opened record.
+//! Search by meaning and automatic recall: opens the embedding model that the settings name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The catalogue of models: the shipped one, and the user's own over it.
+//! The catalogue of models: the built-in one, with the user's entries over it.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,5 +1,4 @@
-//! Talking to models from the command line: the client, the runtime it needs, and every way that
-//! can fail told to the user.
+//! Calls to models from the command line: the client, its async runtime, and messages for its failures.
 
 use std::future::Future;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! In place of the record, in a build with the offline tools alone: whatever asks for it is told so.
+//! Replaces the record in a build with the offline tools alone: every use of the record is an error.
 
 use std::marker::PhantomData;
 

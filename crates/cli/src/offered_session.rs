@@ -1,5 +1,5 @@
-//! `throughline compress` without a file, at a terminal: the newest session of Claude Code or Codex is offered, and read
-//! only if the person agrees. In a pipe a missing file is the usual error.
+//! `throughline compress` without a file, at a terminal: offers the newest session of Claude Code or Codex, and reads it
+//! only if the user agrees. In a pipe, the missing file is the usual error.
 
 use std::ffi::OsString;
 

@@ -1,5 +1,4 @@
-//! The record as commands meet it: opening it, finding sessions in it, locking them, and every way that can fail told
-//! to the user.
+//! Opens the record for commands, finds and locks sessions in it, and turns each failure into a message.
 
 pub(crate) mod lock;
 mod place;

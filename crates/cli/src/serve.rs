@@ -1,4 +1,4 @@
-//! `throughline serve`: the gateway, as a person starts it.
+//! `throughline serve`: runs the gateway.
 
 mod access;
 mod configuration;

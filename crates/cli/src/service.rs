@@ -1,4 +1,4 @@
-//! `throughline service`: the gateway as a service of the user, by systemd or launchd.
+//! `throughline service`: the gateway as a user service of systemd or launchd.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The settings in effect: the file, the environment, `--set` and flags. Every command gets them here.
+//! The settings in effect, from the file, the environment, `--set` and flags. Every command gets them here.
 
 use std::fs::File;
 use std::io::{self, Read as _};

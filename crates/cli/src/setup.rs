@@ -1,7 +1,7 @@
-//! `throughline setup`: points clients at the gateway for good, in their own settings files, and takes it back.
+//! `throughline setup`: points clients at the gateway permanently, in their own settings files, and can undo it.
 //!
-//! A file is edited where a value belongs and nowhere else; what was written is kept in the home directory, so that it can
-//! be taken out again whatever the client wrote into the file since.
+//! Only the values in question are edited. What was written is stored in the home directory, so that it can be removed again
+//! even if the client changed the file since.
 
 mod document;
 mod plan;

@@ -1,4 +1,4 @@
-//! How many tokens things have for the model at hand: an estimate by its family, or an exact count of its text.
+//! Counts tokens for the current model: an estimate for its family, or an exact count.
 
 use serde_json::json;
 use throughline_tokens::{ContentProfile, Encoding, TextProfile, TokenModel};

@@ -1,4 +1,4 @@
-//! What people see: text that fits the terminal, tables, figures, gauges, progress, messages of a conversation.
+//! Terminal output: text that fits the terminal, tables, figures, gauges, progress, messages of a conversation.
 
 pub(crate) mod figures;
 pub(crate) mod gauge;

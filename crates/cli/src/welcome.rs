@@ -1,7 +1,7 @@
-//! `throughline` without arguments: what was found on this machine, and the two commands that make sense next, in ten lines.
+//! `throughline` without arguments: what was found on this machine, and the two commands to try next, in ten lines.
 //!
-//! Looking is quick and private: names of programs, variables and files, and whether a port on this machine answers. No file
-//! is read and nothing is sent.
+//! It looks only at names of programs, variables and files, and whether local ports answer. It reads no file and sends
+//! nothing.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;

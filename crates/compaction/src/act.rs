@@ -1,4 +1,4 @@
-//! Tool calls understood: what was done, to what, and what came of it.
+//! Tool calls: what each one did, to what, and with which result.
 
 mod call;
 mod envelope;

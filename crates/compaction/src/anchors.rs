@@ -1,7 +1,7 @@
-//! Finding anchors in text: paths, URLs, hashes, flags, identifiers and numbers, the exact strings work hangs on.
+//! Finds anchors in text: paths, URLs, hashes, flags, identifiers and numbers, the exact strings that work depends on.
 //!
-//! A run of word and joining characters is a chunk. Most chunks are plain words; [`marked_chunks`] passes over them many
-//! bytes at a time, so only the interesting minority is looked at closely.
+//! A run of word and joining characters is a chunk. Most chunks are plain words; [`marked_chunks`] skips them many bytes
+//! at a time, so that only the remaining ones are examined.
 
 use crate::chunks::{COLON, DASH, DIGIT, DOT, LOWER, SIGN, SLASH, UNDERSCORE, UPPER, marked_chunks};
 

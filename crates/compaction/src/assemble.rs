@@ -1,4 +1,4 @@
-//! Assembly: head, summary, the last human message where it lies in the compacted part, tail.
+//! Assembles a view: head, summary, the last human message if it is in the compacted part, tail.
 
 use std::collections::HashMap;
 

@@ -78,7 +78,7 @@ impl Talk {
             span: plan.middle.clone(),
             earlier,
             focus: None,
-            manner: crate::summarise::Manner::default(),
+            manner: crate::summarise::SummaryKind::default(),
             shown_text: "",
             budget_tokens,
             count_tokens: &|text| (text.chars().count() as u64).div_ceil(4),

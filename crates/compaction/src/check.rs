@@ -1,5 +1,5 @@
-//! Checking a summary against the ledger: what matters and is missing is attached, what the source never contained is
-//! taken out, secrets are masked.
+//! Checks a summary against the ledger: important facts that are missing are added, strings that the source does not
+//! contain are removed, secrets are masked.
 
 use std::borrow::Cow;
 

@@ -53,7 +53,7 @@ fn request<T>(middle: Vec<String>, tail: &str, with: impl FnOnce(&SummaryRequest
         span: plan.middle.clone(),
         earlier: None,
         focus: Some("the retry_budget"),
-        manner: crate::summarise::Manner::default(),
+        manner: crate::summarise::SummaryKind::default(),
         shown_text: "Start with docs/plan.md.",
         budget_tokens: 1_000,
         count_tokens: &count,

@@ -1,8 +1,8 @@
-//! Runs of word and joining characters that hold more than a plain word.
+//! Finds runs of word and joining characters that are more than a plain word.
 //!
-//! Bytes are compared sixteen at a time and the outcome is kept as bits: which bytes belong to a chunk, and which mark
-//! their chunk as worth a look. Chunks without a mark are never visited. What a mark means exactly is not decided here:
-//! a chunk may turn out to be nothing, but none that is something is passed over.
+//! Sixteen bytes are compared at a time and the results are kept as bits: which bytes belong to a chunk, and which mark
+//! their chunk for examination. Chunks without a mark are never visited. A marked chunk may turn out to be nothing, but
+//! no anchor is missed.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
-//! Notes by a model and notes by rules as one. The model writes what needs understanding: task, goal, story, decisions,
-//! what is open. The rules add what must be exact: the person's words, outcomes of runs, open items, files, and of the
-//! dialogue what the model left out, as far as the budget allows. Where the two contradict each other the record decides,
-//! and the report says so.
+//! Combines notes by a model with notes by rules. The model writes what needs understanding: task, goal, history,
+//! decisions, open points. The rules add what must be exact: the human's words, outcomes of runs, open items, files, and
+//! parts of the dialogue that the model left out, as far as the budget allows. If the two contradict each other, the
+//! transcript decides, and the report says so.
 //!
-//! Not for: what rules write on their own (`builtin`), or strings that stand in no message (`check`).
+//! Not for: notes by rules alone (`builtin`), or strings that are in no message (`check`).
 
 use rustc_hash::FxHashSet;
 

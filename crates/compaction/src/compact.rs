@@ -24,7 +24,7 @@ use crate::preface::{Maker, SummaryFrame};
 use crate::rendition::{CUT_MARK, PruneRules, Rendition, RenditionKind, prune, shortened_prompt};
 use crate::report::{BeforeAfter, PlanReport, Report};
 use crate::state::{Correction, correct_notes};
-use crate::summarise::{CountTokens, Manner, SummariseError, Summariser, SummaryRequest, summarise_all};
+use crate::summarise::{CountTokens, SummariseError, Summariser, SummaryKind, SummaryRequest, summarise_all};
 use crate::view::ViewItem;
 
 /// Budgets of one attempt, in tokens of the estimator in use.
@@ -432,7 +432,7 @@ pub async fn compact(
         span: plan.middle.clone(),
         earlier: earlier.as_ref().map(|earlier| &earlier.document),
         focus: options.focus,
-        manner: Manner::default(),
+        manner: SummaryKind::default(),
         shown_text: &shown_text,
         budget_tokens: budget_tokens * SUMMARISER_SHARE_PERCENT / 100,
         count_tokens: options.count_tokens,

@@ -1,7 +1,7 @@
 //! A summary as a typed document that prints to Markdown and parses from it.
 //!
-//! Entries may span lines. Words that are quoted from a conversation could look like Markdown themselves, so every
-//! entry after its first line is indented, and a heading is only a heading at the start of a line.
+//! Entries may span lines. Text quoted from a conversation could look like Markdown, so all lines of an entry after the
+//! first are indented, and a heading counts only at the start of a line.
 
 use crate::sections::Section;
 

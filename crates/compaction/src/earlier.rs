@@ -1,4 +1,4 @@
-//! What earlier compactions left in a conversation: their summaries, read back, and how much was said since.
+//! Earlier compactions of a conversation: their summaries, parsed, and the number of messages since.
 
 use throughline_transcript::Message;
 

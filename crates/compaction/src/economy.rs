@@ -1,26 +1,27 @@
-//! When to compact and how deeply, decided in money. Pure: sizes, prices and the past of the conversation in, sizes out.
+//! Decides by cost when to compact and how much stays. Pure: sizes, prices and the history of the conversation in, sizes out.
 //!
 //! A compaction that leaves L tokens of messages costs C (see `pay`: what is written anew, a model that writes the notes) and
-//! what will be read again because the view no longer has it. It saves the reading of what it freed with every later call.
-//! Where each call adds G tokens and reading one costs R, a cycle is cheapest when a compaction is made as soon as what was
-//! freed has cost as much to read as the compaction costs: at `L + sqrt(2 x C x G / R)`. Whoever waits for that point never
-//! pays more than twice what they would have paid knowing the future. Two things are checked beside it:
+//! what is fetched again because the view no longer has it. With every later call it saves reading the freed tokens. If each
+//! call adds G tokens and reading one costs R, a cycle is cheapest when the compaction is made as soon as reading the tokens
+//! to be freed has cost as much as the compaction: at `L + sqrt(2 x C x G / R)`. This costs at most twice the optimum with
+//! knowledge of the future. Two more conditions apply:
 //!
-//! - The calls to come have to save what the compaction costs: `R x freed x calls >= C`. How many come is not known. A
-//!   conversation of N calls that paused P times for longer than the cache lives is taken to go on for N / (P + 1) calls
-//!   before it ends or pauses again, after which a compaction costs nothing. That is the usual estimate of a duration from
-//!   its past alone, and has no constant in it.
-//! - After such a pause all of the prompt is written again, so a compaction pays at once; it still has to free a third of
-//!   the messages, because each one costs memory.
+//! - The calls to come must save what the compaction costs: `R x freed x calls >= C`. Their number is unknown. A conversation
+//!   of N calls that paused P times for longer than the cache lives is assumed to continue for N / (P + 1) calls before it
+//!   ends or pauses again, after which a compaction costs nothing. This is the usual estimate of a duration from its past
+//!   alone, without a constant.
+//! - After such a pause the whole prompt is written again, so a compaction pays at once. It still must free a third of the
+//!   messages, because every compaction loses details.
 //!
-//! How much stays is chosen among sizes whose views were measured: the smallest is the cheapest to read, a larger one
-//! answers more, so that less has to be read again. The reading again costs a call over the whole fixed part, so a large
-//! fixed part makes a larger view worth while. Notes by a model answer more at any size.
+//! The size of the view is chosen among sizes that were measured: the smallest is the cheapest to read; a larger one
+//! answers more, so that less must be fetched again. Fetching costs a call over the whole fixed part, so with a large fixed
+//! part a larger view is cheaper. Notes by a model answer more at any size.
 //!
-//! Notes by a model cost more than the compaction they are for, and save no money: they are memory. Where the client pays
-//! for them, they are bought from what was saved ([`Spending::affords_notes`]), and when to compact is decided as for rules.
+//! Notes by a model cost more than the compaction they are for, and save no money: their purpose is memory. If the client
+//! pays for them, they are paid from the savings so far ([`Spending::affords_notes`]), and the time of a compaction is
+//! decided as with notes by rules.
 //!
-//! Amounts are in tokens at the price of a prompt token that no cache is involved in.
+//! Amounts are in tokens at the price of an uncached prompt token.
 
 use throughline_tokens::CachePrices;
 

@@ -1,4 +1,4 @@
-//! Everything the ledger knows of the state of a conversation, one entry each.
+//! The state of a conversation as entries, for reports and corrections.
 
 use crate::builtin::decisions_of;
 use crate::ledger::Ledger;

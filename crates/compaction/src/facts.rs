@@ -1,7 +1,7 @@
-//! Exact facts: every anchor and every tool call of a conversation, with where it was seen, and the secrets in it.
+//! Exact facts: every anchor and tool call of a conversation, with its positions, and the secrets in it.
 //!
-//! They grow message by message, so a live conversation pays for each message once; a whole transcript is read in two
-//! halves at the same time and merged. Nothing is ever guessed: an anchor is here because it stood in a message.
+//! They grow with each message, so an open conversation pays for each message once; a whole transcript is read in two
+//! halves in parallel and merged. Nothing is guessed: every anchor occurs in a message.
 //!
 //! Not for: what the conversation is about (`state`); both together are the `Ledger`.
 
@@ -13,7 +13,7 @@ use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_in
 
 use crate::act::{Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
-use crate::interner::{Interner, Seen};
+use crate::interner::{Insertion, Interner};
 use crate::preface::begins_notes;
 
 /// Who an anchor was seen with.
@@ -289,7 +289,7 @@ impl Facts {
                 home: act,
             };
             let (info, seen) = anchors.get_or_insert_with(anchor, new);
-            if seen == Seen::Now {
+            if seen == Insertion::New {
                 return;
             }
             info.count += 1;
@@ -336,7 +336,7 @@ impl Facts {
             let home = moved(info.home);
             let (known, seen) =
                 self.anchors.get_or_insert_hashed(anchor, || AnchorInfo { home, ..info.clone() });
-            if seen == Seen::Now {
+            if seen == Insertion::New {
                 continue;
             }
             known.count += info.count;

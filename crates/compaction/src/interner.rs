@@ -1,4 +1,4 @@
-//! A table from text to a value, made for many short texts: all of them lie in one string, in order of first sight.
+//! A map from text to a value for many short texts. All texts are stored in one string, in order of first occurrence.
 
 use std::hash::BuildHasher;
 
@@ -29,7 +29,7 @@ impl<V> Default for Interner<V> {
 
 impl<V> Interner<V> {
     /// The value of a text, or a new one.
-    pub(crate) fn get_or_insert_with(&mut self, text: &str, new: impl FnOnce() -> V) -> (&mut V, Seen) {
+    pub(crate) fn get_or_insert_with(&mut self, text: &str, new: impl FnOnce() -> V) -> (&mut V, Insertion) {
         self.get_or_insert_hashed(Hashed { text, hash: FxBuildHasher.hash_one(text) }, new)
     }
 
@@ -38,13 +38,13 @@ impl<V> Interner<V> {
         &mut self,
         text: Hashed<'_>,
         new: impl FnOnce() -> V,
-    ) -> (&mut V, Seen) {
+    ) -> (&mut V, Insertion) {
         let Hashed { text, hash } = text;
         let (texts, entries) = (&self.texts, &self.entries);
         let found = self.table.find(hash, |&at| matches(texts, entries, at, hash, text)).copied();
         let (at, seen) = match found {
-            Some(at) => (at as usize, Seen::Before),
-            None => (self.insert(hash, text, new()), Seen::Now),
+            Some(at) => (at as usize, Insertion::Existing),
+            None => (self.insert(hash, text, new()), Insertion::New),
         };
         (&mut self.entries[at].value, seen)
     }
@@ -117,11 +117,11 @@ pub(crate) struct Hashed<'a> {
     hash: u64,
 }
 
-/// Whether a text was there already.
+/// Whether a text was already in the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Before,
-    Now,
+pub(crate) enum Insertion {
+    Existing,
+    New,
 }
 
 fn matches<V>(texts: &str, entries: &[Slot<V>], at: u32, hash: u64, text: &str) -> bool {

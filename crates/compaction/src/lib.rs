@@ -68,7 +68,7 @@ pub use economy::{EconomyFigures, NotesBy, Rereads, Spending};
 pub use facts::CountMessage;
 pub use ledger::Ledger;
 pub use mend::Repairs;
-pub use notes_report::{KeptCount, NotesReport, SectionShare};
+pub use notes_report::{NotesReport, RetainedCount, SectionShare};
 pub use outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
 pub use pay::{CacheState, PayCheck, PayRule, Payback};
 pub use plan::{Earlier, Plan};
@@ -79,7 +79,7 @@ pub use sections::Section;
 pub use shrink::{ContentKind, shrink};
 pub use state::{Correction, StateEntry, StateKind};
 pub use summarise::{
-    Account, CountTokens, Detail, Manner, Reach, SummariseError, Summariser, SummaryFuture, SummaryRequest,
-    WrittenBy, split_span, summarise_all,
+    Account, CountTokens, Detail, Reach, SummariseError, Summariser, SummaryFuture, SummaryKind,
+    SummaryRequest, WrittenBy, split_span, summarise_all,
 };
 pub use view::{Synthetic, ViewItem};

@@ -1,5 +1,5 @@
-//! Mending what was broken before a compaction: results that no call asked for, calls that never got one, results that
-//! strayed from their calls. Works on whole groups, which hold every pair, and leaves sound groups byte for byte.
+//! Mends pairs that were broken before a compaction: results without a call, calls without a result, results that are
+//! not next to their calls. It works on whole groups, which contain every pair, and leaves intact groups unchanged.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Joining documents: parts of one middle, in order of time. Later words about the present win; lists are joined.
+//! Merges the summaries of parts of one middle, in order of time. The later text about the present wins; lists are
+//! joined.
 
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;

@@ -1,7 +1,7 @@
-//! What the view after a compaction keeps of the state: open requests, open items and constraints, and how much of the
-//! notes each section takes.
+//! What the view after a compaction retains of the state: open requests, open items and constraints, and the share of
+//! the notes that each section takes.
 //!
-//! Something counts as kept when the notes say it or a message that stays in the view does.
+//! An entry is retained if the notes contain it, or a message that stays in the view does.
 
 use std::fmt;
 
@@ -15,14 +15,14 @@ use crate::summarise::CountTokens;
 
 /// How many there are, and how many of them the view still shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptCount {
+pub struct RetainedCount {
     /// How many the state has.
     pub known: usize,
     /// How many of them the view shows.
     pub kept: usize,
 }
 
-impl fmt::Display for KeptCount {
+impl fmt::Display for RetainedCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}", self.kept, self.known)
     }
@@ -43,11 +43,11 @@ pub struct SectionShare {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotesReport {
     /// Requests that are open or in progress.
-    pub open_requests: KeptCount,
+    pub open_requests: RetainedCount,
     /// Items of lists that are not done.
-    pub open_items: KeptCount,
+    pub open_items: RetainedCount,
     /// Standing instructions.
-    pub constraints: KeptCount,
+    pub constraints: RetainedCount,
     /// Sections with an entry, in their order.
     pub sections: Vec<SectionShare>,
 }
@@ -89,7 +89,7 @@ impl NotesReport {
             is_in_view(message as usize) || said.contains(&quote)
         };
         let count = |texts: &mut dyn Iterator<Item = (u32, &str)>| {
-            let mut found = KeptCount::default();
+            let mut found = RetainedCount::default();
             for (message, words) in texts {
                 found.known += 1;
                 found.kept += usize::from(shows(message, words));

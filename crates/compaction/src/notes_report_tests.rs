@@ -25,12 +25,12 @@ fn count(text: &str) -> u64 {
 fn what_the_view_does_not_show_is_not_counted_as_kept() {
     let nothing = |_: usize| false;
     let empty = NotesReport::of(&SummaryDocument::default(), &talk(), &nothing, &count);
-    assert_eq!(empty.open_requests, KeptCount { known: 1, kept: 0 });
-    assert_eq!(empty.constraints, KeptCount { known: 1, kept: 0 });
+    assert_eq!(empty.open_requests, RetainedCount { known: 1, kept: 0 });
+    assert_eq!(empty.constraints, RetainedCount { known: 1, kept: 0 });
     assert!(empty.sections.is_empty());
 
     let shown = NotesReport::of(&SummaryDocument::default(), &talk(), &|message| message == 2, &count);
-    assert_eq!(shown.open_requests, KeptCount { known: 1, kept: 1 }, "it stands in the tail");
+    assert_eq!(shown.open_requests, RetainedCount { known: 1, kept: 1 }, "it stands in the tail");
 
     let mut notes = SummaryDocument::default();
     notes.add(Section::PendingAsks, "\"Now write the release notes, please.\"");

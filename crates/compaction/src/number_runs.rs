@@ -1,5 +1,5 @@
 //! Numbers that only count: line numbers, row numbers, ids in a list. A run of consecutive numbers from one source says
-//! nothing that its first and last do not, so its members are no facts.
+//! no more than its first and last, so its members are not facts.
 
 use crate::anchors::AnchorKind;
 use crate::facts::{AnchorInfo, SeenBy};

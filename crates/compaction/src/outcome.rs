@@ -1,6 +1,7 @@
-//! The outcome of a compaction: the one vocabulary of the compaction itself, of context engines and of sessions.
+//! The outcome of a compaction, in one vocabulary for compactions, context engines and sessions.
 //!
-//! Every attempt ends in one of these, and the user sees which. The names are part of `--json` and of the engine protocol.
+//! Every attempt ends in one of these, and is reported to the user. The names are part of `--json` and of the engine
+//! protocol.
 
 use serde::{Deserialize, Serialize};
 

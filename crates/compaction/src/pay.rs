@@ -1,18 +1,17 @@
-//! Whether a compaction pays for itself. Pure: sizes and prices in, a sum and a verdict out.
+//! Decides whether a compaction pays for itself. Pure: sizes and prices in, a sum and a verdict out.
 //!
-//! A compaction writes a new prefix (summary, tail) at the price of writing where the old one would have been read, and a
-//! model that writes the summary wants to be paid as well. What it frees need not be read by the calls that follow. A
-//! conversation that grows by G tokens a call has what was freed back after `freed / G` calls, and is compacted again.
+//! A compaction writes a new prefix (summary, tail) at the price of writing, where the old one would have been read, and a
+//! summary by a model costs extra. The calls that follow need not read the freed tokens. A conversation that grows by G
+//! tokens per call has filled the freed space after `freed / G` calls, and is compacted again.
 //!
-//! With a cost of C for each compaction and a price R for reading a token, a cycle of N calls costs `C` and the reading of
-//! what has grown since, `R x G x N^2 / 2`. The cost per call is lowest where the two are equal: a compaction is due when
-//! what was read of it since it could have been freed has cost as much as freeing it does, `R x freed^2 / (2 x G) >= C`.
-//! It then saves twice its cost until the next one. Compacting earlier costs more for each call, much more if it is done
-//! with every call; that is what the rule is there to prevent. And whatever the prices are, a compaction frees at least as
-//! much as it writes anew: at least half of what stands behind fixed part and head goes. On a cold cache half as much is
-//! enough.
+//! With a cost of C for each compaction and a price R for reading a token, a cycle of N calls costs `C` plus reading the new
+//! tokens, `R x G x N^2 / 2`. The cost per call is lowest where the two are equal: a compaction is due when reading the
+//! tokens to be freed has cost as much as freeing them, `R x freed^2 / (2 x G) >= C`. It then saves twice its cost until the
+//! next one. Compacting earlier costs more per call, and much more if it happens with every call, which the rule prevents.
+//! Whatever the prices are, a compaction must free at least as many tokens as it writes: at least half of what follows the
+//! fixed part and the head. On a cold cache half as much is enough.
 //!
-//! Amounts are in tokens at the price of a prompt token that no cache is involved in.
+//! Amounts are in tokens at the price of an uncached prompt token.
 
 use serde::{Deserialize, Serialize};
 use throughline_tokens::CachePrices;

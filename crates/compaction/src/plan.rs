@@ -1,4 +1,4 @@
-//! Where to cut: head, middle, tail, and in which roles the seam is joined. Pure: values in, a plan out.
+//! Decides where to cut: head, middle and tail, and the roles at the joints. Pure: values in, a plan out.
 
 use std::ops::Range;
 

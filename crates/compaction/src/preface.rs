@@ -1,4 +1,4 @@
-//! The words around a summary: its preface, end marker and acknowledgement, and how to know them again.
+//! The text around a summary: preface, end marker and acknowledgement, and how to recognise them.
 
 use throughline_transcript::{Message, Part, Role};
 

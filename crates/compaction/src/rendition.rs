@@ -1,4 +1,4 @@
-//! Renditions: a message written again with one thing changed and everything else byte for byte as it was.
+//! Renditions: a message rewritten with one change and everything else byte for byte as it was.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -106,12 +106,12 @@ pub fn prune(
                 Part::ToolResult { content, value, .. } => {
                     let fate = result_fate(message, content, *value, rules, index, &mut seen);
                     let line = match fate {
-                        Fate::Keep => continue,
-                        Fate::Repeats(earlier) => {
+                        PruneAction::Keep => continue,
+                        PruneAction::Repeats(earlier) => {
                             counts.duplicates += 1;
                             format!("[Same output as the result in message {earlier}]")
                         }
-                        Fate::OneLine { had_image } => {
+                        PruneAction::OneLine { had_image } => {
                             counts.results += 1;
                             counts.images += usize::from(had_image);
                             if !shown {
@@ -168,7 +168,7 @@ fn line_within(act: &Act, max_chars: usize) -> String {
 }
 
 /// What becomes of an old result.
-enum Fate {
+enum PruneAction {
     /// Short, or not ours to touch.
     Keep,
     /// The same as an earlier one, in that message.
@@ -184,26 +184,26 @@ fn result_fate<'a>(
     rules: PruneRules,
     index: usize,
     seen: &mut FxHashMap<u64, (usize, &'a str)>,
-) -> Fate {
+) -> PruneAction {
     let raw = message.raw(value);
     let had_image = content.iter().any(|part| matches!(part, Part::Image { .. }));
     let opaque = content.iter().any(|part| matches!(part, Part::Opaque { .. }));
     if opaque || (raw.len() <= rules.result_min_chars && !had_image) {
-        return Fate::Keep;
+        return PruneAction::Keep;
     }
     // Escapes make the JSON longer than the text: near the limit the text itself decides.
     if raw.len() <= rules.result_min_chars * 8
         && !had_image
         && message.result_text(content).chars().count() <= rules.result_min_chars
     {
-        return Fate::Keep;
+        return PruneAction::Keep;
     }
     let key = FxBuildHasher.hash_one(raw);
     match seen.get(&key) {
-        Some((earlier, same)) if *same == raw => Fate::Repeats(*earlier),
+        Some((earlier, same)) if *same == raw => PruneAction::Repeats(*earlier),
         _ => {
             seen.insert(key, (index, raw));
-            Fate::OneLine { had_image }
+            PruneAction::OneLine { had_image }
         }
     }
 }

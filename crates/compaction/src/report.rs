@@ -1,4 +1,4 @@
-//! What an attempt did, in figures: for people and for machines.
+//! The figures of an attempt, for people and programs.
 
 use crate::check::FactReport;
 use crate::mend::Repairs;

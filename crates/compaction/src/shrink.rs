@@ -1,17 +1,17 @@
-//! Shortens what tools return by what kind of content it is, before it is first sent. Pure: a text in, a shorter one out.
+//! Shortens tool results by their kind of content, before they are first sent. Pure: a text in, a shorter one out.
 //!
-//! Nothing is cut blindly. Each kind keeps what it is read for: a log its errors, its first and last lines and one of each
-//! kind of line; JSON its shape, its outliers and its errors; a table its header and its extremes; search results something
-//! of every file; a diff every change; a page its words; a source file its signatures. What is left out is marked, and the
-//! caller keeps the whole text where the model can read it.
+//! Each kind keeps what it is read for: a log its errors, its first and last lines and one of each kind of line; JSON
+//! its shape, its outliers and its errors; a table its header and its extremes; search results some of every file; a
+//! diff every change; a page its words; a source file its signatures. Omissions are marked, and the caller stores the
+//! whole text where the model can read it.
 //!
-//! What always holds: the result is shorter; valid JSON stays valid and a table keeps its columns (the note stands apart);
-//! every line that tells of an error stays; what was shortened once is left alone. Property tests in `shrink_tests`,
+//! Invariants: the result is shorter; valid JSON stays valid and a table keeps its columns (the note is separate); every
+//! line with an error stays; text that was shortened once is not shortened again. Property tests are in `shrink_tests`,
 //! throughput in `throughline-bench shrink`.
 //!
 //! Parts: `lines` choice of lines and logs, `json`, `table`, `diff`, `html`, `listing`, `code`.
 //!
-//! Not for: which results are shortened, and where the whole text is kept.
+//! Not for: which results are shortened, and where the whole text is stored.
 
 mod code;
 mod diff;

@@ -1,4 +1,4 @@
-//! Words without their endings, so that two texts about the same thing can be recognised.
+//! Word stems, to recognise that two texts have the same subject.
 
 use std::hash::BuildHasher;
 

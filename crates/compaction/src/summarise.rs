@@ -1,5 +1,5 @@
-//! The summariser: whoever turns a middle into a document. And what every one of them gets for free: a middle larger
-//! than the summariser's window is split, summarised in parts and merged here.
+//! The trait of summarisers, which turn a middle into a document, and what all of them share: a middle larger than the
+//! summariser's window is split, summarised in parts and merged here.
 
 use std::future::Future;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub type CountTokens<'a> = &'a (dyn Fn(&str) -> u64 + Send + Sync);
 
 /// What kind of summary is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct SummaryKind {
     /// How far back it reaches.
     pub reach: Reach,
     /// How much it tells.
@@ -69,7 +69,7 @@ pub struct SummaryRequest<'a> {
     /// What the person wants most of the room for.
     pub focus: Option<&'a str>,
     /// What kind of summary is wanted; to a summariser by rules only its reach matters.
-    pub manner: Manner,
+    pub manner: SummaryKind,
     /// Text that stays in view before the tail: the head as it will be shown, and a pinned message.
     pub shown_text: &'a str,
     /// Room for the summary.

@@ -52,7 +52,7 @@ fn parts(list: &str, window_tokens: Option<u64>) -> Result<Vec<String>, Summaris
         span: plan.middle.clone(),
         earlier: None,
         focus: None,
-        manner: Manner::default(),
+        manner: SummaryKind::default(),
         shown_text: "",
         budget_tokens: 100,
         count_tokens: &|_| 0,

@@ -1,4 +1,4 @@
-//! A view: what the model sees, item by item, each with the exact bytes that are sent.
+//! A view: what the model is shown, item by item, with the exact bytes that are sent.
 
 use throughline_transcript::Message;
 

@@ -1,7 +1,7 @@
-//! A call as it is booked: what it used, measured or estimated, and what that cost. The same for every call to a model,
-//! whoever makes it and whatever it is for.
+//! The record of one call: measured or estimated usage, and its cost. The same for every call to a model, whoever makes it
+//! and for whatever purpose.
 //!
-//! Not for: writing the record.
+//! Not for: writing to the record.
 
 use throughline_provider::CacheOutcome;
 use throughline_store::{Millis, NewCall, UsageKind};

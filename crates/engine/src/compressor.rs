@@ -1,11 +1,11 @@
-//! The built-in engine: compacts the middle of a conversation into one summary, by a model where there is one and by rules
-//! otherwise.
+//! The built-in engine: compacts the middle of a conversation into one summary, written by a model if one is configured and
+//! by rules otherwise.
 //!
-//! It keeps its facts live: the ledger grows message by message and is read when a compaction comes, never gathered anew
-//! within a session. A summary may be prepared ahead of time. When a summariser fails while there is room, nothing is
-//! changed and the failure is told; when nothing could be sent otherwise, the rules step in, which always work.
+//! The ledger of facts grows with each message and is read when a compaction comes, so that nothing is collected twice in a
+//! session. A summary may be prepared in advance. If a summariser fails below the hard limit, nothing is changed and the
+//! failure is reported. At the hard limit, the summary is written by rules instead, which always works.
 //!
-//! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
+//! Not for: when a compaction is allowed (the host's guards), or committing its result (the host).
 
 pub(crate) mod adapter;
 pub(crate) mod decision;
@@ -26,7 +26,9 @@ use crate::compressor::adapter::{AttemptSpec, CompactionInput, CompactionTools, 
 use crate::compressor::decision::{affords_model, automatic, decide, due_at};
 use crate::compressor::preparation::{LateNotes, PreparedSummary};
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
-use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth};
+use crate::context_engine::outcome::{
+    CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Profitability,
+};
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage};
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
@@ -373,7 +375,7 @@ impl Compressor {
 
     /// The budgets of a request, in the unit of the estimate, and whether what it asks for pays for itself where it has
     /// to. For engines that make their views in another way.
-    pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Worth), EngineError> {
+    pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Profitability), EngineError> {
         let (model, conversation) = (self.model()?, &request.conversation);
         let tools = self.tools(&model, conversation);
         // Where nobody waits for a model, rules write what was not prepared.
@@ -472,7 +474,7 @@ impl ContextEngine for Compressor {
         &'a self,
         conversation: &'a Snapshot,
         trigger: Trigger,
-    ) -> EngineFuture<'a, Worth> {
+    ) -> EngineFuture<'a, Profitability> {
         let request = CompressRequest { force: true, ..automatic(conversation, trigger) };
         let worth = self.decide(&request).map(|(_, worth)| worth);
         Box::pin(std::future::ready(worth))

@@ -18,7 +18,7 @@ use crate::context_engine::outcome::{
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::MeasuredUsage;
 use crate::decide::trigger::Trigger;
-use crate::test_talk::{Diary, model_at_threshold, model_of, session, snapshot};
+use crate::test_talk::{LoggingSummariser, model_at_threshold, model_of, session, snapshot};
 
 fn request(conversation: &Snapshot) -> CompressRequest {
     CompressRequest {
@@ -33,8 +33,8 @@ fn request(conversation: &Snapshot) -> CompressRequest {
     }
 }
 
-fn written_by(diary: &Arc<Diary>) -> CompressorSetup {
-    let summariser: Arc<dyn throughline_compaction::Summariser> = Arc::<Diary>::clone(diary);
+fn written_by(diary: &Arc<LoggingSummariser>) -> CompressorSetup {
+    let summariser: Arc<dyn throughline_compaction::Summariser> = Arc::<LoggingSummariser>::clone(diary);
     CompressorSetup { summarisers: Arc::new(OneSummariser(summariser)), ..CompressorSetup::by_rules() }
 }
 
@@ -161,7 +161,7 @@ async fn when_the_summariser_fails() {
     ];
     let now = snapshot(WireFormat::Chat, &session(WireFormat::Chat, 120, 200_000));
     for (failure, room, on_failure, expected) in cases {
-        let diary = Arc::new(Diary::failing(failure.clone()));
+        let diary = Arc::new(LoggingSummariser::failing(failure.clone()));
         let setup = CompressorSetup { on_failure, ..written_by(&diary) };
         let compressor = engine(setup, now.prompt_tokens * 2).await;
         let outcome = compressor.compress(&CompressRequest { room, ..request(&now) }).await.unwrap();
@@ -181,7 +181,7 @@ async fn when_the_summariser_fails() {
 async fn a_prepared_summary_is_spliced_in_without_asking_again() {
     let all = session(WireFormat::Anthropic, 300, 600_000);
     let (early, late) = (snapshot(WireFormat::Anthropic, &all[..280]), snapshot(WireFormat::Anthropic, &all));
-    let diary = Arc::new(Diary::default());
+    let diary = Arc::new(LoggingSummariser::default());
     let compressor = engine(written_by(&diary), late.prompt_tokens * 2).await;
     let PrepareOutcome::Ready { messages } = compressor.prepare(&early).await.unwrap() else { panic!() };
     assert!(messages > 100, "{messages}");
@@ -200,7 +200,7 @@ async fn a_prepared_summary_is_spliced_in_without_asking_again() {
 /// Returns whether a human message stood apart the first time and not the second.
 async fn extends(all: &[Message], wire_format: WireFormat, early: usize, window_tokens: u64) -> bool {
     let (before, now) = (snapshot(wire_format, &all[..early]), snapshot(wire_format, all));
-    let diary = Arc::new(Diary::default());
+    let diary = Arc::new(LoggingSummariser::default());
     let compressor = engine(written_by(&diary), window_tokens).await;
     assert!(matches!(compressor.prepare(&before).await.unwrap(), PrepareOutcome::Ready { .. }));
     let done = completed(compressor.compress(&request(&now)).await.unwrap());
@@ -238,7 +238,7 @@ async fn a_prepared_summary_is_extended_by_what_came_since() {
 #[tokio::test]
 async fn preparing_again_waits_until_enough_came() {
     let all = session(WireFormat::Chat, 300, 600_000);
-    let diary = Arc::new(Diary::default());
+    let diary = Arc::new(LoggingSummariser::default());
     let compressor = engine(written_by(&diary), snapshot(WireFormat::Chat, &all).prompt_tokens * 2).await;
     // A summary that will be spliced in as it is needs no second one: only after two tails is it brought up to date.
     for (messages, pages) in [(150, 1), (151, 1), (200, 1), (290, 2)] {
@@ -284,7 +284,7 @@ async fn a_summary_prepared_near_the_threshold_leaves_the_tail_that_is_due_at_th
         let mut early = snapshot(wire_format, &all[..messages]);
         early.fixed_tokens = late.fixed_tokens;
         early.prompt_tokens = early.estimated_tokens();
-        let diary = Arc::new(Diary::default());
+        let diary = Arc::new(LoggingSummariser::default());
         let compressor = engine(written_by(&diary), late.prompt_tokens * 2).await;
         assert!(matches!(compressor.prepare(&early).await.unwrap(), PrepareOutcome::Ready { .. }));
         let done = completed(compressor.compress(&request(&late)).await.unwrap());
@@ -299,7 +299,7 @@ async fn a_conversation_that_stops_right_after_preparing_keeps_a_tail() {
     let all = session(WireFormat::Anthropic, 400, 600_000);
     let whole = snapshot(WireFormat::Anthropic, &all);
     let early = snapshot(WireFormat::Anthropic, &all[..messages_within(&whole, 85)]);
-    let diary = Arc::new(Diary::default());
+    let diary = Arc::new(LoggingSummariser::default());
     let compressor = engine(written_by(&diary), whole.prompt_tokens * 2).await;
     compressor.prepare(&early).await.unwrap();
     let at_rest = CompressRequest { force: true, trigger: Trigger::Idle, ..request(&early) };
@@ -313,7 +313,7 @@ async fn a_conversation_that_stops_right_after_preparing_keeps_a_tail() {
 async fn what_was_prepared_for_another_view_is_not_used() {
     let all = session(WireFormat::Chat, 200, 300_000);
     let (early, late) = (snapshot(WireFormat::Chat, &all[..180]), snapshot(WireFormat::Chat, &all));
-    let diary = Arc::new(Diary::default());
+    let diary = Arc::new(LoggingSummariser::default());
     let compressor = engine(written_by(&diary), late.prompt_tokens * 2).await;
     compressor.prepare(&early).await.unwrap();
     let elsewhere = Snapshot { session: SessionId::from_text("other"), ..late.clone() };
@@ -324,7 +324,7 @@ async fn what_was_prepared_for_another_view_is_not_used() {
     assert!(!completed(compressor.compress(&focused).await.unwrap()).report.prepared);
     assert_eq!(diary.pages().len(), 3);
     // A failure to prepare is told and does no harm.
-    let failing = Arc::new(Diary::failing(SummariseError::Transient("429".to_owned())));
+    let failing = Arc::new(LoggingSummariser::failing(SummariseError::Transient("429".to_owned())));
     let compressor = engine(written_by(&failing), late.prompt_tokens * 2).await;
     let outcome = compressor.prepare(&early).await.unwrap();
     assert!(matches!(outcome, PrepareOutcome::Failed { .. }), "{outcome:?}");

@@ -1,11 +1,11 @@
-//! The trait every context engine implements, whichever process it runs in.
+//! The trait that every context engine implements, in this process or another.
 //!
 //! An engine decides when a conversation is compacted and what the model is shown instead. One instance serves one
-//! conversation. Every argument and every result has a form in JSON, so an engine may live in another process; whatever
-//! may wait is a future, and whatever may fail says how. The host keeps what no engine should have to: the record, locks,
-//! guards against thrash, the budget of attempts.
+//! conversation. Every argument and result has a JSON form, so that an engine can run in another process. Methods that may
+//! wait return futures, and methods that may fail return typed errors. The host is responsible for the record, locks, guards
+//! against repeated useless compactions, and the number of attempts.
 //!
-//! Not for: sending anything to a model, or writing the record.
+//! Not for: sending requests to a model, or writing to the record.
 
 pub(crate) mod lifecycle;
 pub(crate) mod outcome;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use throughline_compaction::Correction;
 
 use crate::context_engine::lifecycle::{Boundary, SessionEnd, SessionStart};
-use crate::context_engine::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Worth};
+use crate::context_engine::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Profitability};
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest};
 use crate::context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
@@ -103,8 +103,8 @@ pub trait ContextEngine: Send + Sync {
         &'a self,
         _conversation: &'a Snapshot,
         _trigger: Trigger,
-    ) -> EngineFuture<'a, Worth> {
-        answered(Worth::Yes)
+    ) -> EngineFuture<'a, Profitability> {
+        answered(Profitability::Yes)
     }
 
     /// The size, as the provider counts, at which a compaction of this conversation is due. `None` is the threshold. A summary

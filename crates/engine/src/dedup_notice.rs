@@ -1,4 +1,4 @@
-//! What an engine that fails has failed with: people want to read it once, not with every call.
+//! Suppresses repeated notices of a failing engine: users see each failure once, not with every call.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! What people and programs are told while a conversation is managed. Nothing of it is ever written into the model's
-//! context.
+//! Events for users and programs while a conversation is managed. None of them is written into the model's context.
 
 use serde::{Deserialize, Serialize};
 use throughline_compaction::{AbortReason, NoOpReason, Quality};

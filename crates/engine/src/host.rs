@@ -1,4 +1,4 @@
-//! What the machine knows and a library does not: the time, chance, and who else is alive.
+//! The machine as libraries need it: time, random numbers, and which processes are still running.
 
 use throughline_store::{Holder, Millis};
 

@@ -1,9 +1,8 @@
-//! The managed call: one place where a call to a model happens, and everything about context that hangs on it.
+//! The managed call: the one place where models are called, with every rule about context.
 //!
-//! [`ContextEngine`] is what decides about a conversation's context; [`Registry`] finds one by name.
-//!
-//! [`ManagedSession`] is a conversation that is open: every call goes through it. [`Upstream`] is whoever answers, [`Host`] the
-//! clock, and the record a `Store`.
+//! [`ContextEngine`] decides about a conversation's context; [`Registry`] finds one by name. [`ManagedSession`] is an open
+//! conversation: every call goes through it. [`Upstream`] is the model's endpoint, [`Host`] the clock, and the record a
+//! `Store`.
 //!
 //! For the gateway, the terminal agent and programs that need more than `Session` of the crate `throughline` gives.
 //!
@@ -48,7 +47,7 @@ pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure};
 pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use context_engine::outcome::{
     CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom, NewItem, PrepareOutcome,
-    SummaryDraft, Worth,
+    Profitability, SummaryDraft,
 };
 pub use context_engine::registry::{EngineDirectory, Registry, RegistryError};
 pub use context_engine::snapshot::Snapshot;

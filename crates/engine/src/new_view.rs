@@ -1,9 +1,8 @@
-//! From what an engine returned to what is recorded: checked against the rules every view must keep, then put as
-//! references into the record.
+//! Checks the view that an engine returned, and converts it to references into the record.
 //!
-//! The rules hold for every engine, ours included: items are messages, each shown at most once and in order; the last
-//! human message stands as it was said, after every summary; the wire takes the view if it took the conversation; and it
-//! is smaller. A view that breaks one is refused, and the conversation stays as it was.
+//! The rules hold for every engine, including the built-in one: items are messages, each at most once and in order; the last
+//! human message is unchanged and after every summary; the view is valid in the wire format if the conversation was; and it
+//! is smaller. A view that breaks a rule is refused, and the conversation stays as it was.
 
 use serde_json::json;
 use throughline_compaction::find_summary;

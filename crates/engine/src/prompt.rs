@@ -1,8 +1,8 @@
-//! What is sent to a model: the view, the envelope around it, and the bytes of both.
+//! The request to a model: the view, the envelope around it, and the bytes of both.
 //!
-//! `view` holds the messages with their sizes and bytes, `envelope` the system prompt, tools and parameters. `encode` writes
-//! the request body. `pairs`, `tool_output` and `images` adjust messages before their first send,
-//! `tool_list` writes lists of tools that some have left.
+//! `view` has the messages with their sizes and bytes, `envelope` the system prompt, tools and parameters. `encode` writes
+//! the request body. `pairs`, `tool_output` and `images` adjust messages before their first send, `tool_list` writes lists
+//! of tools without those that are deferred.
 
 pub(crate) mod cached_prompt;
 pub(crate) mod encode;

@@ -1,7 +1,7 @@
-//! How large the next request of a recorded conversation is, by the same figures as where it is being held: anchored at
-//! the last prompt that its provider counted, estimated from there on.
+//! The size of the next request of a recorded conversation, computed as for an open one: the last prompt that the provider
+//! counted, and an estimate of the changes since.
 //!
-//! Not for: conversations that are being held, which know their size.
+//! Not for: open conversations, which know their size.
 
 use throughline_store::{Millis, Owner, Session, Store, StoreError, StoredPreamble, UsageKind};
 use throughline_tokens::{Calibrator, ContentProfile, TokenModel};

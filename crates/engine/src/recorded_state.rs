@@ -1,9 +1,9 @@
-//! The state of a recorded conversation, as people and programs are shown it, and the corrections they made to it.
+//! The state of a recorded conversation as it is shown to users, and their corrections of it.
 //!
-//! The state is read from everything that was said, not from the view: what was compacted away is in it. Corrections are
-//! kept with the conversation; every compaction reads them.
+//! The state is computed from the whole transcript, not from the view, so it includes what was compacted. Corrections are
+//! stored with the conversation, and every compaction applies them.
 //!
-//! Not for: how the state is derived (`throughline_compaction`).
+//! Not for: how the state is computed (`throughline_compaction`).
 
 use serde::Serialize;
 use serde_json::json;

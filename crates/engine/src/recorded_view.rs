@@ -1,9 +1,9 @@
-//! From a compaction to the record: the view a compaction works on, and its outcome as a continuation.
+//! Converts between the record and a compaction of `compress`: the view to compact, and the result as a continuation.
 //!
-//! A compaction sees a list of messages and answers with a list of items that point into it. Here those places become
-//! references into the record again: runs of untouched messages become ranges, a message that was in other words
-//! already keeps that mark, a summary that was taken up is named by the one that took it up. Nothing is written here;
-//! [`Store::continue_session`] does that.
+//! A compaction receives a list of messages and returns a list of items that point into it. Here those positions become
+//! references into the record: runs of untouched messages become ranges, a message that was already replaced keeps that
+//! mark, and a summary that includes an earlier one refers to it. Nothing is written here; [`Store::continue_session`] does
+//! that.
 
 use serde_json::json;
 use throughline_compaction::{

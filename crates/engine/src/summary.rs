@@ -1,10 +1,9 @@
-//! Summaries by models: the words they are asked in, the forms and routes in which they are asked, and what makes of an
-//! answer a summary.
+//! Summaries by models: the prompts, the two forms of a request, the routes, and the parsing of answers.
 //!
-//! Parts: `prompt`, `mark` and `transcript` what a model is sent; `riding` and `apart` the two forms, `form` the choice
-//! between them by cost; `reading` the answer; `desk` one call with its time limit and booking; `failure` and `route` what
-//! went wrong and who is left alone for how long; `summariser` one route after the other, `question` the same for an answer in plain words; `summary_host` what the managed call
-//! and the summariser tell each other.
+//! Parts: `prompt`, `quote_mark` and `transcript` what a model is sent; `inline` and `standalone` the two forms, `form` the
+//! choice between them by cost; `call` one call with its time limit and booking; `parse` the answer; `answer_budget` its
+//! output tokens; `failure` and `route` which models are skipped after errors; `summariser` one route after the other,
+//! `question` the same for an answer in plain text; `host` the interface to the managed call.
 //!
 //! Not for: when a compaction is made, where it cuts, and the check of facts and secrets that every summary goes through.
 

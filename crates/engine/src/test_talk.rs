@@ -1,4 +1,4 @@
-//! For tests: long conversations, snapshots of them, models of a given window, and a summariser that keeps a diary.
+//! For tests: long conversations, snapshots of them, models of a given window, and a summariser that logs its calls.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -60,29 +60,29 @@ pub(crate) fn model_at_threshold(conversation: &Snapshot) -> ModelInForce {
 
 /// A summariser that notes what it was asked, and answers or fails as told.
 #[derive(Default)]
-pub(crate) struct Diary {
-    pub(crate) asked: Mutex<Vec<Asked>>,
+pub(crate) struct LoggingSummariser {
+    pub(crate) asked: Mutex<Vec<LoggedRequest>>,
     pub(crate) failure: Option<SummariseError>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct LoggedRequest {
     pub(crate) span: Range<usize>,
     pub(crate) summarised: Vec<usize>,
     pub(crate) earlier: Option<String>,
 }
 
-impl Diary {
+impl LoggingSummariser {
     pub(crate) fn failing(failure: SummariseError) -> Self {
         Self { failure: Some(failure), ..Self::default() }
     }
 
-    pub(crate) fn pages(&self) -> Vec<Asked> {
+    pub(crate) fn pages(&self) -> Vec<LoggedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-impl Summariser for Diary {
+impl Summariser for LoggingSummariser {
     fn name(&self) -> &str {
         "diary"
     }
@@ -96,7 +96,7 @@ impl Summariser for Diary {
     }
 
     fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
-        self.asked.lock().unwrap().push(Asked {
+        self.asked.lock().unwrap().push(LoggedRequest {
             span: request.span.clone(),
             summarised: request.summarised().collect(),
             earlier: request.earlier.map(SummaryDocument::to_markdown),

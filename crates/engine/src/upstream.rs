@@ -1,4 +1,4 @@
-//! The seam to whoever answers: a provider's client, or a script in tests.
+//! The interface to the model: a provider's client, or a script in tests.
 
 pub(crate) mod translating;
 

@@ -1,11 +1,11 @@
-//! What the gateway answers itself, under `/api`: what is recorded, compaction by hand, what happens, and conversations
-//! it keeps for clients that keep none.
+//! The gateway's own API under `/api`: reading the record, compacting by hand, live events, and conversations whose
+//! history the gateway keeps for clients that have none.
 //!
-//! Everything is answered from the record in the name of one tenant. Parts: `routes` which path means what, `query` and
-//! `body` what is asked, `error` what is refused, and one file for each matter. `openapi.json` describes all of it; tests
-//! hold the two against each other.
+//! Every request is answered from the record of one owner. Parts: `routes` maps paths to handlers, `query` and `body` parse
+//! requests, `error` is the error type, and each subject has a file. `openapi.json` describes all of it; a test compares it
+//! with the routes.
 //!
-//! Not for: the wires of providers.
+//! Not for: the wire formats of providers.
 
 mod body;
 mod change;
@@ -141,7 +141,7 @@ fn tenant_meant(
         ));
     }
     if !AccessTokens::is_name(owner) {
-        return Err(ApiError::invalid("`owner` is no name of an owner"));
+        return Err(ApiError::invalid("`owner` is not a valid owner name"));
     }
     Ok(shared.tenant(&Owner::new(owner)))
 }

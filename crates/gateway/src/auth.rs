@@ -1,4 +1,4 @@
-//! Who may use the gateway: access tokens, the limits of each, cookies of browsers, and checks of requests from this machine.
+//! Who may use the gateway: access tokens with their limits, browser cookies, and checks of requests from this machine.
 
 pub(crate) mod access_tokens;
 pub(crate) mod admission;

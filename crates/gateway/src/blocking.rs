@@ -1,4 +1,4 @@
-//! Calls of the store off the threads that serve requests.
+//! Runs calls of the store on threads for blocking work, off the threads that serve requests.
 
 use throughline_store::StoreError;
 

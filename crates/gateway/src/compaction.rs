@@ -1,4 +1,4 @@
-//! Compactions that a client requests, and the item it keeps of one.
+//! Compactions that a client requests, and the item that it receives.
 
 pub(crate) mod compact;
 pub(crate) mod compaction_item;

@@ -1,5 +1,5 @@
-//! What a gateway does, as its configuration says. It is replaced as a whole while the gateway runs: requests that have
-//! begun end as they began, conversations at hand follow with their next request.
+//! The configuration of a gateway. It is replaced as a whole while the gateway runs: requests in progress keep the old one,
+//! and open conversations take over the new one with their next request.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Errors of the gateway's own, in the form a client of each wire understands.
+//! Errors that the gateway itself returns, in the form that clients of each wire format expect.
 
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -10,7 +10,7 @@ use throughline_wire::ErrorBody;
 
 use crate::http::response_body::ResponseBody;
 
-/// What errors of the record are called.
+/// The error type of requests that cannot be recorded.
 const UNRECORDED: &str = "record_error";
 
 /// Why a request gets no answer.
@@ -38,7 +38,7 @@ impl GatewayError {
         }
     }
 
-    /// A client that takes too long to say what it wants.
+    /// The body of a request took too long to arrive.
     pub(crate) fn too_slow() -> Self {
         Self {
             status: StatusCode::REQUEST_TIMEOUT,
@@ -47,7 +47,7 @@ impl GatewayError {
         }
     }
 
-    /// More at once than there is memory for.
+    /// The memory for request bodies is used up.
     pub(crate) fn too_busy() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -65,7 +65,7 @@ impl GatewayError {
         }
     }
 
-    /// Whether the record is what is in the way.
+    /// Whether the request failed because it could not be recorded.
     pub(crate) fn is_unrecorded(&self) -> bool {
         self.kind == UNRECORDED
     }
@@ -86,7 +86,7 @@ impl GatewayError {
         }
     }
 
-    /// Why a call could not be made, in words for clients; which setting would help is not for them.
+    /// The error of a failed call, for clients. The setting to change is left out: only the operator can change it.
     pub(crate) fn of_call(error: &SessionError) -> Self {
         let (status, kind) = match error {
             SessionError::Exhausted(gave_up) => of_trouble(gave_up),
@@ -116,12 +116,12 @@ impl GatewayError {
     }
 }
 
-/// Why a call could not be made, without what only whoever runs the gateway can do about it.
+/// The message of a failed call, without advice that is only for the operator.
 pub(crate) fn words_for_clients(error: &SessionError) -> String {
     match error {
         SessionError::Exhausted(gave_up) => gave_up.trouble.to_string(),
         SessionError::Limits { model, .. } => {
-            format!("the gateway is not set up for a prompt to {model}; its log says why")
+            format!("the gateway's limits for {model} leave no room for a prompt; its log says why")
         }
         SessionError::FixedTooLarge { model, fixed_tokens, room_tokens } => format!(
             "system prompt and tools take {fixed_tokens} tokens, but a prompt to {model} may have {room_tokens}: \

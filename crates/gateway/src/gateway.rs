@@ -1,4 +1,4 @@
-//! The handle by which a program runs a gateway and changes it while it runs.
+//! The handle with which a program starts a gateway and changes it while it runs.
 
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError};

@@ -1,4 +1,4 @@
-//! The HTTP surface: connections, routes, bodies, errors of the transport.
+//! The HTTP surface: connections, routes, bodies, transport errors.
 
 pub(crate) mod inbound;
 pub(crate) mod path;

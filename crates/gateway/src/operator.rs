@@ -1,6 +1,7 @@
-//! What only the program around a gateway can do: it knows the settings file, the list of tokens and the file of the record.
+//! Operations that only the program around a gateway can do, because it knows the settings file, the list of tokens and the
+//! file of the record.
 //!
-//! All of it blocks and is called off the threads that serve requests. Errors are words for the operator who asked.
+//! All of them block and run off the threads that serve requests. Errors are messages for the operator.
 
 use serde_json::Value;
 

@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod client_history;
 pub(crate) mod count_tokens;
 pub(crate) mod end_buffer;
+mod engine_call;
 pub(crate) mod managed_request;
 pub(crate) mod passthrough;
 pub(crate) mod provider_objects;

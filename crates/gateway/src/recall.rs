@@ -1,13 +1,12 @@
-//! Recall for clients that have no tools for it: the gateway adds tools to a conversation, answers the model's calls of
-//! them itself, and shows its client the rest.
+//! Recall for clients without tools of their own for it: the gateway adds tools to the request, answers the model's calls of
+//! them itself, and removes the exchange from what the client receives.
 //!
-//! The record has the whole exchange and the model is sent all of it; the client never hears of it. So the client's list
-//! and the record's differ, in three ways that [`seen`] knows: calls and results that only we and the model know of, an
-//! answer that came in several rounds and that the client has as one, and calls of both kinds in one answer. Whoever
-//! compares the two lists asks it.
+//! The record has the whole exchange, and the model is sent all of it; the client never sees it. So the client's list of
+//! messages differs from the record's in three ways: calls and results that the client lacks, an answer made in several
+//! rounds that the client has as one, and answers with calls of both kinds. `client_view` handles these differences.
 //!
-//! Parts: `offer` puts the tools into a request, `rounds` holds the exchange, `answers` runs the tools, `owed` answers
-//! calls that stood beside the client's own, `splice` makes one answer of several.
+//! Parts: `tools` adds the tools to a request, `rounds` runs the exchange, `tool_runner` runs the tools, `pending_results`
+//! answers calls that were in one answer with the client's own calls, `splice` joins several answers to one.
 
 pub(crate) mod client_view;
 mod pending_results;

@@ -1,4 +1,4 @@
-//! The gateway as one owner of sessions sees it. Everything behind it reads and writes the record in this owner's name.
+//! The gateway for one owner of sessions. A tenant reads and writes the record in this owner's name only.
 
 use std::sync::Arc;
 use std::time::Instant;

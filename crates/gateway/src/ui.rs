@@ -1,7 +1,7 @@
-//! The web page under `/ui/`: files that are part of the program, with headers that let the page load nothing else.
+//! The web page under `/ui/`: files embedded in the program, with headers that forbid the page to load anything else.
 //!
-//! The page holds no data: it reads everything from the API under `/api`, where access is checked. Paths below `/ui/` that
-//! name no file are states of the page and get its document. Parts of the page are built from `web/`.
+//! The page contains no data: it reads everything from the API under `/api`, where access is checked. Paths below `/ui/`
+//! without a file are states of the page and return its document. Parts of the page are built from `web/`.
 
 use std::io::Write as _;
 use std::sync::OnceLock;

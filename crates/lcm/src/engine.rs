@@ -1,11 +1,11 @@
-//! The lossless engine, `lcm`: what a view shows in place of old messages are nodes, and every one of them leads back to
-//! the words it stands for.
+//! The lossless engine `lcm`: a view shows nodes in place of old messages, and every node leads back to the messages it
+//! covers.
 //!
-//! It compacts where the compressor would and keeps the same head and tail. Between them stand nodes: leaves over
-//! stretches of messages, condensed ones over leaves. It needs the record the conversation is kept in; one that nobody
-//! records has nothing to lead back to, and is compacted as the compressor compacts it.
+//! It compacts at the same sizes as the built-in compressor, and keeps the same head and tail. Between them are nodes:
+//! leaves over ranges of messages, condensed nodes over leaves. It needs the record of the conversation. Without one
+//! there is nothing to lead back to, and it compacts like the built-in compressor.
 //!
-//! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
+//! Not for: when a compaction is allowed (the host's guards), or committing its result (the host).
 
 mod chunks;
 mod compaction;
@@ -28,9 +28,8 @@ use throughline_compaction::{Budgets, Correction, NoOpReason, PruneRules, RuleSu
 use throughline_engine::{
     Boundary, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor, CompressorSetup,
     ContextEngine, EngineError, EngineFuture, EngineStatus, Headroom, Host, MeasuredUsage, ModelInForce,
-    NewItem, OnSummaryFailure, OneSummariser, PrepareOutcome, Scale, SessionStart, Snapshot,
-    SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
-    answered,
+    NewItem, OnSummaryFailure, OneSummariser, PrepareOutcome, Profitability, Scale, SessionStart, Snapshot,
+    SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest, ToolSchema, Trigger, answered,
 };
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store, StoreError, SummaryNode};
@@ -170,7 +169,7 @@ impl LcmEngine {
             return Ok(outcome);
         }
         let (budgets, worth) = self.unrecorded.decide(request)?;
-        if let Worth::No { detail } = worth {
+        if let Profitability::No { detail } = worth {
             return Ok(CompressOutcome::NoOp { reason: NoOpReason::DoesNotPay, detail });
         }
         let limit = self.setup.longest_summary;
@@ -401,7 +400,7 @@ impl ContextEngine for LcmEngine {
         &'a self,
         conversation: &'a Snapshot,
         trigger: Trigger,
-    ) -> EngineFuture<'a, Worth> {
+    ) -> EngineFuture<'a, Profitability> {
         // Head and tail are the compressor's, and so is the room for what stands between them.
         self.unrecorded.worth_compressing(conversation, trigger)
     }

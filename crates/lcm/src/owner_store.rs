@@ -1,4 +1,4 @@
-//! The record as a compaction asks it: in an owner's name, on threads that may wait.
+//! The store as a compaction uses it: for one owner, on threads that may block.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

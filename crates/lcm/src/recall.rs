@@ -1,6 +1,6 @@
-//! Finding, describing and expanding what summaries stand for, over a record and in an owner's name. Plain functions that
-//! block: who must not wait runs them on a thread. They work for summaries of every engine; one that was not made as a
-//! node counts as a leaf.
+//! Finds, describes and expands what summaries cover, in a record and for one owner. These are plain functions that
+//! block: callers that must not block run them on a thread. They work for summaries of every engine; one that was not
+//! stored as a node counts as a leaf.
 
 pub(crate) mod expand;
 pub(crate) mod grep;

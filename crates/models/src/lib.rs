@@ -46,7 +46,7 @@ mod threshold;
 pub use embeddings::{ConfiguredEmbedder, EmbeddingWorker};
 #[cfg(feature = "http")]
 pub use http_upstream::HttpUpstream;
-pub use model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
+pub use model_spec::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
 pub use resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
 #[cfg(feature = "http")]
 pub use summary_settings::{ClientOwners, RouteSearch, SummarySettings};

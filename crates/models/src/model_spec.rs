@@ -18,7 +18,7 @@ use throughline_provider::{
 #[cfg(feature = "http")]
 use throughline_provider::{Client, TimeLimits};
 use throughline_store::GuardScope;
-use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
+use throughline_tokens::{Catalogue, CataloguedModel, LimitPolicy};
 use throughline_transcript::WireFormat;
 
 #[cfg(feature = "http")]
@@ -273,7 +273,7 @@ pub struct ModelAtEndpoint {
     /// Why the configured window does not count for it, where one is configured and does not.
     pub unused_window: Option<String>,
     /// The entry of the catalogue.
-    pub known: KnownModel,
+    pub known: CataloguedModel,
     /// Where compaction starts, and why.
     pub threshold: ThresholdChoice,
     /// Every limit that follows.
@@ -286,7 +286,7 @@ pub struct ModelAtEndpoint {
 
 /// Facts known before a model is looked up.
 #[derive(Clone, Copy, Debug)]
-pub struct KnownFacts<'a> {
+pub struct ModelFactSources<'a> {
     /// The settings.
     pub settings: &'a Settings,
     /// The catalogue.
@@ -306,8 +306,8 @@ pub fn learnt_scope(endpoint: &Endpoint, model: &str) -> GuardScope {
 impl ModelAtEndpoint {
     /// Combines the facts.
     #[must_use]
-    pub fn of(wish: &ModelSpec, endpoint: Option<Endpoint>, before: &KnownFacts<'_>) -> Self {
-        let KnownFacts { settings, catalogue, said, learnt } = *before;
+    pub fn of(wish: &ModelSpec, endpoint: Option<Endpoint>, before: &ModelFactSources<'_>) -> Self {
+        let ModelFactSources { settings, catalogue, said, learnt } = *before;
         let provider = endpoint.as_ref().map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
         let limits = resolve_limits(&LimitSources {
             model: &wish.model,
@@ -355,11 +355,11 @@ impl ModelAtEndpoint {
         wish: &ModelSpec,
         endpoint: Endpoint,
         client: &Client,
-        before: &KnownFacts<'_>,
+        before: &ModelFactSources<'_>,
     ) -> Self {
         let is_configured = wish.window.as_ref().is_some_and(|window| window.counts_for(&wish.model));
         let said = if is_configured { None } else { client.ask_window(&endpoint, &wish.model).await };
-        Self::of(wish, Some(endpoint), &KnownFacts { said: said.or(before.said), ..*before })
+        Self::of(wish, Some(endpoint), &ModelFactSources { said: said.or(before.said), ..*before })
     }
 
     /// The output cap to request: the configured one, else a usual one where the wire format requires a limit.

@@ -14,8 +14,8 @@ fn no_variables(_: &str) -> Option<String> {
     None
 }
 
-fn before<'a>(settings: &'a Settings, catalogue: &'a Catalogue) -> KnownFacts<'a> {
-    KnownFacts { settings, catalogue, said: None, learnt: None }
+fn before<'a>(settings: &'a Settings, catalogue: &'a Catalogue) -> ModelFactSources<'a> {
+    ModelFactSources { settings, catalogue, said: None, learnt: None }
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn windows_say_where_they_came_from() {
         let found = ModelAtEndpoint::of(
             &wish,
             Some(endpoint),
-            &KnownFacts { said, learnt, ..before(&settings, &catalogue) },
+            &ModelFactSources { said, learnt, ..before(&settings, &catalogue) },
         );
         (found.window.tokens, found.window.source)
     };

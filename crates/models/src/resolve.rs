@@ -6,7 +6,7 @@
 
 use throughline_config::{Settings, WindowScope, WindowSetting};
 use throughline_provider::{EndpointKind, EndpointWindow, ResolvedWindow, WindowFacts, WindowSource};
-use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
+use throughline_tokens::{Catalogue, CataloguedModel, LimitPolicy};
 
 use crate::threshold::{ThresholdChoice, limit_policy, threshold_for};
 
@@ -59,7 +59,7 @@ pub struct ResolvedLimits {
     /// Why the configured window does not count for this model, where one is configured and does not.
     pub unused_window: Option<String>,
     /// The entry of the catalogue.
-    pub known: KnownModel,
+    pub known: CataloguedModel,
     /// Where compaction starts, and why.
     pub threshold: ThresholdChoice,
     /// Every limit that follows.

@@ -8,7 +8,7 @@ use throughline_provider::Client;
 use throughline_store::GuardScope;
 use throughline_tokens::Catalogue;
 
-use crate::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, is_main, learnt_scope};
+use crate::model_spec::{ModelAtEndpoint, ModelFactSources, ModelSpec, is_main, learnt_scope};
 
 /// The provider name that means no model at all.
 const RULES: &str = "rules";
@@ -113,7 +113,7 @@ impl RouteSearch<'_> {
             return Err(format!("`{}.model` has to name it", wish.prefix));
         }
         let endpoint = wish.endpoint(self.variable).map_err(|error| error.to_string())?;
-        let before = KnownFacts {
+        let before = ModelFactSources {
             settings: self.settings,
             catalogue: self.catalogue,
             said: None,

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_engine::{
     Boundary, CompressOutcome, CompressRequest, ContextEngine, EngineError, EngineFuture, EngineStatus,
-    MeasuredUsage, ModelInForce, NoticeFilter, PendingRequest, PrepareOutcome, SessionEnd, SessionStart,
-    Snapshot, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
+    MeasuredUsage, ModelInForce, NoticeFilter, PendingRequest, PrepareOutcome, Profitability, SessionEnd,
+    SessionStart, Snapshot, ToolAnswer, ToolRequest, ToolSchema, Trigger,
 };
 
 /// Called when the fallback is used, with the reason; once while the reason stays the same.
@@ -94,7 +94,7 @@ impl ContextEngine for FallbackEngine {
         &'a self,
         conversation: &'a Snapshot,
         trigger: Trigger,
-    ) -> EngineFuture<'a, Worth> {
+    ) -> EngineFuture<'a, Profitability> {
         self.either(move |engine| engine.worth_compressing(conversation, trigger))
     }
 

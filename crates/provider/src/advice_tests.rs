@@ -3,7 +3,7 @@
 use crate::endpoint::{Endpoint, EndpointSettings};
 use crate::failure::Failure;
 use crate::provider_error::{ConnectStage, ImageComplaint, ProviderError, ProviderErrorKind, WrongWireSign};
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 use throughline_transcript::WireFormat;
 
 fn endpoint(provider: &str, base_url: &str, api_key: &str, api_key_env: &str) -> Endpoint {
@@ -90,7 +90,7 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
         let endpoint = Endpoint::resolve(&settings(wire), |_| None).unwrap();
         let body = serde_json::json!({ "error": { "message": words } }).to_string();
         let refusal = Failure::Answer { status: 401, headers: &[], body: body.as_bytes() };
-        let mut trouble = ProviderError::classify(refusal, AskedFor::default());
+        let mut trouble = ProviderError::classify(refusal, RequestLimits::default());
         assert_eq!(trouble.kind, ProviderErrorKind::Auth);
         // As after masking: what was understood before stays.
         trouble.words.clear();

@@ -14,7 +14,7 @@ use crate::failure::{Failure, TransportFault};
 use crate::headers::put_endpoint_headers;
 use crate::provider_error::{ProviderError, ProviderErrorKind, WrongWireSign};
 use crate::sent_secrets::SentSecrets;
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 use crate::transport::{Stage, fault_of};
 use crate::window::{EndpointWindow, WindowQuestion, WindowRoom};
 use crate::window_answers::slots_in_llama_props;
@@ -121,7 +121,7 @@ impl Client {
         request: reqwest::RequestBuilder,
     ) -> Result<String, Box<ProviderError>> {
         let transport =
-            |fault| Box::new(ProviderError::classify(Failure::Transport(fault), AskedFor::default()));
+            |fault| Box::new(ProviderError::classify(Failure::Transport(fault), RequestLimits::default()));
         let mut headers = HeaderMap::new();
         if put_endpoint_headers(endpoint, endpoint.wire, &mut headers).is_err() {
             return Err(Box::new(ProviderError::of(ProviderErrorKind::Unknown)));
@@ -150,7 +150,7 @@ impl Client {
         if !(200..300).contains(&status) {
             let mut trouble = ProviderError::classify(
                 Failure::Answer { status, headers: &[], body: &body },
-                AskedFor::default(),
+                RequestLimits::default(),
             );
             SentSecrets::of(endpoint, &[], None).scrub_trouble(&mut trouble);
             return Err(Box::new(trouble));

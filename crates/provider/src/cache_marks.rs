@@ -31,7 +31,7 @@ pub struct CacheMarks {
 
 /// A request before it is marked.
 #[derive(Clone, Copy, Debug)]
-pub struct Unmarked<'a> {
+pub struct UnmarkedRequest<'a> {
     /// The system prompt where it is outside the list of messages: a string or a list of blocks.
     pub system: Option<RawJson<'a>>,
     /// How many blocks at the end of the system prompt are notes that came later: the mark goes before them, so that what
@@ -83,7 +83,7 @@ impl CacheMarks {
 
     /// Marks a request.
     #[must_use]
-    pub fn place<'a>(&self, request: &Unmarked<'a>) -> Marked<'a> {
+    pub fn place<'a>(&self, request: &UnmarkedRequest<'a>) -> Marked<'a> {
         let of_client = count_client_marks(request);
         if of_client > 0 {
             return keep_client_marks(request, of_client);
@@ -115,7 +115,7 @@ impl CacheMarks {
     ) -> (Vec<u8>, PlacedMarks) {
         let system = request.system().map(|system| system.0.to_owned());
         let tools = request.tools().map(|tools| tools.0.to_owned());
-        let unmarked = Unmarked {
+        let unmarked = UnmarkedRequest {
             system: system.as_deref().map(RawJson),
             notes_after_system,
             tools: tools.as_deref().map(RawJson),
@@ -176,18 +176,19 @@ impl CacheMarks {
     }
 
     /// Where in a message a mark can go.
-    fn spot(&self, message: &Message) -> Option<Spot> {
+    fn spot(&self, message: &Message) -> Option<MarkTarget> {
         if !takes_blocks(self.layout, message.role()) {
             return None;
         }
         let content = message.content_span()?;
         let value = message.raw(content);
         match value.as_bytes().first()? {
-            b'"' => (!is_blank(value)).then_some(Spot::Text),
+            b'"' => (!is_blank(value)).then_some(MarkTarget::Text),
             b'[' => {
                 let carrying =
                     RawJson(value).elements().filter(|block| may_carry(self.layout, *block)).last()?;
-                closing_brace(message.json(), carrying).map(|closing_brace| Spot::Block { closing_brace })
+                closing_brace(message.json(), carrying)
+                    .map(|closing_brace| MarkTarget::Block { closing_brace })
             }
             _ => None,
         }
@@ -195,8 +196,8 @@ impl CacheMarks {
 
     fn marked<'a>(&self, message: &'a Message) -> Cow<'a, str> {
         match self.spot(message) {
-            Some(Spot::Text) => text_as_blocks(message, Some(self.ttl)),
-            Some(Spot::Block { closing_brace }) => {
+            Some(MarkTarget::Text) => text_as_blocks(message, Some(self.ttl)),
+            Some(MarkTarget::Block { closing_brace }) => {
                 Cow::Owned(inserted(message.json(), closing_brace, &self.member()))
             }
             None => Cow::Borrowed(message.json()),
@@ -249,7 +250,7 @@ fn closing_brace(text: &str, block: RawJson<'_>) -> Option<usize> {
 }
 
 /// Where in a message a mark can go.
-enum Spot {
+enum MarkTarget {
     /// Into the block that the text becomes.
     Text,
     /// Before the brace that closes a block.
@@ -392,7 +393,7 @@ fn marked_objects(value: RawJson<'_>) -> Vec<RawJson<'_>> {
     found
 }
 
-fn count_client_marks(request: &Unmarked<'_>) -> usize {
+fn count_client_marks(request: &UnmarkedRequest<'_>) -> usize {
     let apart =
         [request.system, request.tools].into_iter().flatten().map(|json| CacheMarks::count_in(json.0));
     let within = request.messages.iter().map(|message| CacheMarks::count_in(message.json()));
@@ -401,7 +402,7 @@ fn count_client_marks(request: &Unmarked<'_>) -> usize {
 
 /// Leaves the marks of a client alone. Where there are more than a provider takes (messages of several requests put
 /// together again), the oldest of them go.
-fn keep_client_marks<'a>(request: &Unmarked<'a>, of_client: usize) -> Marked<'a> {
+fn keep_client_marks<'a>(request: &UnmarkedRequest<'a>, of_client: usize) -> Marked<'a> {
     let mut surplus = of_client.saturating_sub(CacheMarks::MOST);
     let messages: Vec<Cow<'a, str>> = request
         .messages

@@ -8,14 +8,14 @@ use throughline_testkit::{conversation, from_picture};
 use throughline_transcript::{Message, RawJson, WireFormat, decode_message_text};
 use throughline_wire::Request;
 
-use super::{CacheMarks, Marked, Unmarked};
+use super::{CacheMarks, Marked, UnmarkedRequest};
 use crate::cache_policy::{CacheTtl, MarkLayout};
 
 const ANTHROPIC: CacheMarks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::FiveMinutes };
 const CHAT: CacheMarks = CacheMarks { layout: MarkLayout::ChatParts, ttl: CacheTtl::FiveMinutes };
 
-fn list(messages: &[Message]) -> Unmarked<'_> {
-    Unmarked { system: None, notes_after_system: 0, tools: None, has_automatic_mark: false, messages }
+fn list(messages: &[Message]) -> UnmarkedRequest<'_> {
+    UnmarkedRequest { system: None, notes_after_system: 0, tools: None, has_automatic_mark: false, messages }
 }
 
 fn messages(json: &[&str]) -> Vec<Message> {
@@ -85,7 +85,7 @@ fn the_same_list_on_both_wires() {
         r#"{"role":"assistant","content":"done"}"#,
         r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
     ]);
-    let request = Unmarked { system: Some(RawJson(r#""be brief""#)), ..list(&anthropic) };
+    let request = UnmarkedRequest { system: Some(RawJson(r#""be brief""#)), ..list(&anthropic) };
     let marked = ANTHROPIC.place(&request);
     assert_eq!(drawn(&marked), "bbMMM");
     assert!(marked.marks.on_system);
@@ -166,16 +166,16 @@ fn an_hour_is_said() {
 fn notes_stand_behind_the_mark() {
     let one = messages(&[r#"{"role":"user","content":"hi"}"#]);
     let system = r#"[{"type":"text","text":"rules"},{"type":"text","text":"note"}]"#;
-    let request = Unmarked { system: Some(RawJson(system)), notes_after_system: 1, ..list(&one) };
+    let request = UnmarkedRequest { system: Some(RawJson(system)), notes_after_system: 1, ..list(&one) };
     let marked = ANTHROPIC.place(&request);
     let expected = r#"[{"type":"text","text":"rules","cache_control":{"type":"ephemeral"}},{"type":"text","text":"note"}]"#;
     assert_eq!(marked.system.as_deref(), Some(expected));
-    let plain = ANTHROPIC.place(&Unmarked { system: Some(RawJson(r#""rules""#)), ..list(&one) });
+    let plain = ANTHROPIC.place(&UnmarkedRequest { system: Some(RawJson(r#""rules""#)), ..list(&one) });
     let before = CacheMarks::removed_from(plain.system.as_deref().unwrap()).into_owned();
     let after = CacheMarks::removed_from(expected);
     assert!(after.starts_with(before.trim_end_matches(']')), "{before} begins {after}");
     for empty in [r#""""#, "[]", "null", r#"[{"type":"text","text":""}]"#] {
-        let marked = ANTHROPIC.place(&Unmarked { system: Some(RawJson(empty)), ..list(&one) });
+        let marked = ANTHROPIC.place(&UnmarkedRequest { system: Some(RawJson(empty)), ..list(&one) });
         assert_eq!(marked.system.as_deref(), Some(empty));
         assert!(!marked.marks.on_system);
     }
@@ -194,9 +194,9 @@ fn marks_of_a_client_stay_and_get_no_company() {
     let tools = r#"[{"name":"f","input_schema":{},"cache_control":{"type":"ephemeral"}}]"#;
     let system = r#"[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]"#;
     for request in [
-        Unmarked { tools: Some(RawJson(tools)), ..list(&plain) },
-        Unmarked { system: Some(RawJson(system)), ..list(&plain) },
-        Unmarked { has_automatic_mark: true, ..list(&plain) },
+        UnmarkedRequest { tools: Some(RawJson(tools)), ..list(&plain) },
+        UnmarkedRequest { system: Some(RawJson(system)), ..list(&plain) },
+        UnmarkedRequest { has_automatic_mark: true, ..list(&plain) },
     ] {
         let marked = ANTHROPIC.place(&request);
         assert_eq!(drawn(&marked), "-");
@@ -217,7 +217,7 @@ fn space_around_a_message_changes_nothing() {
         CacheMarks::removed_from(&marked.messages[0]),
         CacheMarks::block_form(MarkLayout::Anthropic, &spaced[0])
     );
-    let system = Unmarked { system: Some(RawJson(" \"rules\" ")), ..list(&[]) };
+    let system = UnmarkedRequest { system: Some(RawJson(" \"rules\" ")), ..list(&[]) };
     assert!(ANTHROPIC.place(&system).marks.on_system);
 }
 
@@ -245,7 +245,7 @@ fn a_turn_of_many_blocks_gets_a_mark_where_the_call_before_ended() {
     assert_eq!(CHAT.place(&list(&few)).marks.intermediate, None);
     // On the Anthropic wire a step is two messages, so the end of the call before is among the last three anyway.
     let anthropic = from_picture(WireFormat::Anthropic, "u a u A9 T").messages();
-    let marked = ANTHROPIC.place(&Unmarked { system: Some(RawJson(r#""s""#)), ..list(&anthropic) });
+    let marked = ANTHROPIC.place(&UnmarkedRequest { system: Some(RawJson(r#""s""#)), ..list(&anthropic) });
     assert_eq!((marked.marks.intermediate, marked.marks.on_messages), (None, vec![2, 3, 4]));
 }
 
@@ -295,7 +295,7 @@ fn check_growth(marks: CacheMarks, all: &[Message]) -> Result<(), TestCaseError>
     let mut before: Vec<String> = Vec::new();
     for length in 0..=all.len() {
         let part = &all[..length];
-        let marked = marks.place(&Unmarked { system: Some(RawJson(r#""rules""#)), ..list(part) });
+        let marked = marks.place(&UnmarkedRequest { system: Some(RawJson(r#""rules""#)), ..list(part) });
         let total: usize = marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum();
         prop_assert!(total < super::CacheMarks::MOST, "the system prompt has the fourth");
         prop_assert_eq!(total, marked.marks.on_messages.len());

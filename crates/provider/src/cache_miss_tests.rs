@@ -7,7 +7,7 @@ use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
 use super::{CacheOutcome, CacheRules, SentPrompt};
-use crate::cache_marks::{CacheMarks, Unmarked};
+use crate::cache_marks::{CacheMarks, UnmarkedRequest};
 use crate::cache_policy::{CacheTtl, MarkLayout};
 use crate::fingerprint::{Fingerprint, PieceHash};
 
@@ -148,7 +148,7 @@ fn marks_that_moved_are_no_change() {
     let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::OneHour };
     let hashes = |length: usize| -> Vec<PieceHash> {
         let messages = &request.messages()[..length];
-        let unmarked = Unmarked {
+        let unmarked = UnmarkedRequest {
             system: request.system(),
             notes_after_system: 0,
             tools: None,

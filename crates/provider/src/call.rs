@@ -9,7 +9,7 @@ use throughline_wire::{Delta, Interrupted, Request, Streaming};
 use crate::endpoint::Endpoint;
 use crate::provider_error::ProviderError;
 use crate::send_state::{Priority, SendState};
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub struct OutgoingCall {
     /// Whether the call requests a stream.
     pub streaming: Streaming,
     /// Figures of the request, which help to classify an error.
-    pub asked: AskedFor,
+    pub request_limits: RequestLimits,
     /// Headers of its own, sent after the endpoint's and in this order.
     pub headers: Vec<(String, String)>,
     /// The query string of the address.
@@ -117,7 +117,7 @@ impl OutgoingCall {
             wire_format,
             body: body.into(),
             streaming,
-            asked: AskedFor::default(),
+            request_limits: RequestLimits::default(),
             headers: Vec::new(),
             query: None,
             hold_back: HoldBack::UntilContent,
@@ -131,8 +131,8 @@ impl OutgoingCall {
     /// A request that is sent with this body to a model whose window is believed to be that large.
     #[must_use]
     pub fn of(request: &Request, body: impl Into<Bytes>, window_tokens: Option<u64>) -> Self {
-        let asked = AskedFor { output_cap_tokens: request.output_cap_tokens(), window_tokens };
-        Self { asked, ..Self::new(request.wire_format(), request.streaming(), body) }
+        let request_limits = RequestLimits { output_cap_tokens: request.output_cap_tokens(), window_tokens };
+        Self { request_limits, ..Self::new(request.wire_format(), request.streaming(), body) }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::codes;
-use crate::error_body::{BodyForm, Said, head};
+use crate::error_body::{BodyForm, ErrorContents, head};
 use crate::failure::{Failure, TransportFault};
 use crate::lexemes::lexemes;
 use crate::phrases::{self, cap_too_large, flat, names_cap, says};
@@ -15,7 +15,7 @@ use crate::provider_error::{
     ConnectStage, ImageComplaint, KeyForm, ProviderError, ProviderErrorKind, RequestComplaint, WrongWireSign,
 };
 use crate::retry_after::{from_budgets, from_headers, from_words, header};
-use crate::sizes::{AskedFor, StatedSizes, Verdict};
+use crate::sizes::{RequestLimits, StatedSizes, Verdict};
 
 /// The longest part of an error text that is stored.
 const MOST_WORDS_BYTES: usize = 600;
@@ -23,7 +23,7 @@ const MOST_WORDS_BYTES: usize = 600;
 impl ProviderError {
     /// Understands a failed call.
     #[must_use]
-    pub fn classify(failure: Failure<'_>, asked: AskedFor) -> ProviderError {
+    pub fn classify(failure: Failure<'_>, limits: RequestLimits) -> ProviderError {
         match failure {
             Failure::Transport(fault) => ProviderError::of(match fault {
                 TransportFault::Name => ProviderErrorKind::Unreachable { stage: ConnectStage::Name },
@@ -34,9 +34,9 @@ impl ProviderError {
                 TransportFault::Cut => ProviderErrorKind::Interrupted,
                 TransportFault::Garbled => ProviderErrorKind::WrongWire { sign: WrongWireSign::NotJson },
             }),
-            Failure::Event { data } => ErrorCase::new(None, &[], data.as_bytes(), asked).trouble(),
+            Failure::Event { data } => ErrorCase::new(None, &[], data.as_bytes(), limits).trouble(),
             Failure::Answer { status, headers, body } => {
-                ErrorCase::new(Some(status), headers, body, asked).trouble()
+                ErrorCase::new(Some(status), headers, body, limits).trouble()
             }
         }
     }
@@ -48,15 +48,20 @@ struct ErrorCase<'a> {
     status: Option<u16>,
     told_status: Option<u16>,
     headers: &'a [(&'a str, &'a str)],
-    said: Said,
+    said: ErrorContents,
     line: String,
     sizes: StatedSizes,
-    asked: AskedFor,
+    limits: RequestLimits,
 }
 
 impl<'a> ErrorCase<'a> {
-    fn new(status: Option<u16>, headers: &'a [(&'a str, &'a str)], body: &[u8], asked: AskedFor) -> Self {
-        let mut said = Said::read(body);
+    fn new(
+        status: Option<u16>,
+        headers: &'a [(&'a str, &'a str)],
+        body: &[u8],
+        limits: RequestLimits,
+    ) -> Self {
+        let mut said = ErrorContents::read(body);
         if let Some(kind) = header(headers, "x-amzn-errortype") {
             said.codes.insert(0, kind.split(':').next().unwrap_or_default().to_ascii_lowercase());
         }
@@ -71,7 +76,7 @@ impl<'a> ErrorCase<'a> {
         let mut sizes = StatedSizes::read(&found);
         sizes.window = said.window_tokens.or(sizes.window);
         sizes.prompt = said.prompt_tokens.or(sizes.prompt);
-        Self { status: effective, told_status: status, headers, line: flat(&found), said, sizes, asked }
+        Self { status: effective, told_status: status, headers, line: flat(&found), said, sizes, limits }
     }
 
     fn trouble(&self) -> ProviderError {
@@ -301,7 +306,7 @@ impl<'a> ErrorCase<'a> {
         if !self.may_be_about_size() {
             return None;
         }
-        match self.sizes.verdict(self.asked) {
+        match self.sizes.verdict(self.limits) {
             // A bound on some value is a bound on the cap only where the cap is named.
             Verdict::Cap { largest, window, prompt }
                 if self.sizes.largest_cap.is_none() || self.is_about_cap() =>

@@ -7,10 +7,13 @@ use super::{Failure, ProviderError, TransportFault};
 use crate::provider_error::{
     ConnectStage, ImageComplaint, ProviderErrorKind, RequestComplaint, Retry, WrongWireSign,
 };
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 
 fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> ProviderError {
-    ProviderError::classify(Failure::Answer { status, headers, body: body.as_bytes() }, AskedFor::default())
+    ProviderError::classify(
+        Failure::Answer { status, headers, body: body.as_bytes() },
+        RequestLimits::default(),
+    )
 }
 
 /// Checks answers and shows every one that is read wrongly.
@@ -443,7 +446,7 @@ fn what_is_not_known_is_not_guessed() {
 
 #[test]
 fn faults_of_the_connection() {
-    let of = |fault| ProviderError::classify(Failure::Transport(fault), AskedFor::default()).kind;
+    let of = |fault| ProviderError::classify(Failure::Transport(fault), RequestLimits::default()).kind;
     assert_eq!(of(TransportFault::Name), ProviderErrorKind::Unreachable { stage: ConnectStage::Name });
     assert_eq!(of(TransportFault::Connect), ProviderErrorKind::Unreachable { stage: ConnectStage::Connect });
     assert_eq!(of(TransportFault::Tls), ProviderErrorKind::Unreachable { stage: ConnectStage::Tls });

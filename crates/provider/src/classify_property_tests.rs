@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Failure, ProviderError};
 use crate::provider_error::ProviderErrorKind;
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 
 /// Ways to say that a prompt of `P` and a cap of `C` do not fit a window of `W`.
 const WITH_CAP: [&str; 6] = [
@@ -74,7 +74,7 @@ fn kind_of(words: &str) -> ProviderErrorKind {
     let body = serde_json::json!({"error": {"message": words}}).to_string();
     ProviderError::classify(
         Failure::Answer { status: 400, headers: &[], body: body.as_bytes() },
-        AskedFor::default(),
+        RequestLimits::default(),
     )
     .kind
 }
@@ -118,7 +118,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(status in 100u16..=999, body in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = ProviderError::classify(Failure::Answer { status, headers: &[], body: &body }, AskedFor::default());
+        let _ = ProviderError::classify(Failure::Answer { status, headers: &[], body: &body }, RequestLimits::default());
     }
 
     /// Sentences of the words errors are made of, in any order: whatever comes out, numbers in it were in the text.

@@ -2,12 +2,12 @@
 
 use super::{Failure, ProviderError};
 use crate::provider_error::ProviderErrorKind;
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 
 pub(super) fn kind(status: u16, body: &str) -> ProviderErrorKind {
     ProviderError::classify(
         Failure::Answer { status, headers: &[], body: body.as_bytes() },
-        AskedFor::default(),
+        RequestLimits::default(),
     )
     .kind
 }
@@ -56,7 +56,8 @@ fn check_all<'a>(wordings: impl IntoIterator<Item = (&'a str, ProviderErrorKind)
     let mut wrong = Vec::new();
     for (words, expected) in wordings {
         let mut bodies = envelopes(words);
-        let event = ProviderError::classify(Failure::Event { data: &bodies[0] }, AskedFor::default()).kind;
+        let event =
+            ProviderError::classify(Failure::Event { data: &bodies[0] }, RequestLimits::default()).kind;
         if event != expected {
             wrong.push(format!("as an event: {words}\n  found {event:?}"));
         }
@@ -229,7 +230,7 @@ fn structured_fields_come_first() {
     let code = r#"{"error":{"message":"Sorry.","code":"context_length_exceeded"}}"#;
     assert_eq!(kind(400, code), prompt(None, None));
     let failed = r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}}"#;
-    let event = ProviderError::classify(Failure::Event { data: failed }, AskedFor::default());
+    let event = ProviderError::classify(Failure::Event { data: failed }, RequestLimits::default());
     assert_eq!(event.kind, prompt(None, None));
     assert_eq!(event.code.as_deref(), Some("context_length_exceeded"));
 }
@@ -237,10 +238,10 @@ fn structured_fields_come_first() {
 #[test]
 fn what_was_asked_for_settles_the_rest() {
     let asked =
-        |window: u64, cap: u64| AskedFor { output_cap_tokens: Some(cap), window_tokens: Some(window) };
-    let with = |words: &str, asked| {
+        |window: u64, cap: u64| RequestLimits { output_cap_tokens: Some(cap), window_tokens: Some(window) };
+    let with = |words: &str, limits| {
         let body = envelopes(words).remove(0);
-        ProviderError::classify(Failure::Answer { status: 400, headers: &[], body: body.as_bytes() }, asked)
+        ProviderError::classify(Failure::Answer { status: 400, headers: &[], body: body.as_bytes() }, limits)
             .kind
     };
     let total = "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens.";

@@ -18,7 +18,7 @@ use crate::failure::TransportFault;
 use crate::headers::headers_of;
 use crate::held::{HoldBudget, HoldLimits};
 use crate::provider_error::{ProviderError, ProviderErrorKind, RequestComplaint, Retry};
-use crate::reply::{Broken, Opening, Reply};
+use crate::reply::{BrokenCall, Opening, Reply};
 use crate::sent_secrets::SentSecrets;
 use crate::slots::Slots;
 use crate::transport::{Stage, fault_of};
@@ -123,7 +123,7 @@ impl Client {
     ) -> Result<Reply, CallError> {
         let mut attempts: Vec<FailedAttempt> = Vec::new();
         loop {
-            let Broken { end, partial, refusal } = match self.attempt(endpoint, call, cancel).await {
+            let BrokenCall { end, partial, refusal } = match self.attempt(endpoint, call, cancel).await {
                 Ok(mut reply) => {
                     tracing::debug!(attempt = attempts.len() + 1, "the answer began");
                     reply.set_attempts(attempts);
@@ -155,11 +155,11 @@ impl Client {
         endpoint: &Endpoint,
         call: &OutgoingCall,
         cancel: &CancellationToken,
-    ) -> Result<Reply, Box<Broken>> {
-        let request = self.request(endpoint, call).map_err(|trouble| Broken::failed(*trouble))?;
+    ) -> Result<Reply, Box<BrokenCall>> {
+        let request = self.request(endpoint, call).map_err(|trouble| BrokenCall::failed(*trouble))?;
         call.send_state.queued();
         let slot = self.slots.acquire(endpoint, call.priority, self.limits.first_byte, cancel).await;
-        let slot = slot.map_err(|_| Broken::cancelled())?;
+        let slot = slot.map_err(|_| BrokenCall::cancelled())?;
         call.send_state.sent();
         let cancel = &slot.cancel;
         let began = Instant::now();
@@ -170,12 +170,12 @@ impl Client {
         let deadline = began + limit;
         let response = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(Broken::cancelled()),
+            () = cancel.cancelled() => return Err(BrokenCall::cancelled()),
             response = timeout_at(deadline, self.http.execute(request)) => response,
         };
         let response = match response {
-            Err(_) => return Err(Broken::transport(TransportFault::FirstByteTimeout)),
-            Ok(Err(error)) => return Err(Broken::transport(fault_of(&error, Stage::Sending))),
+            Err(_) => return Err(BrokenCall::transport(TransportFault::FirstByteTimeout)),
+            Ok(Err(error)) => return Err(BrokenCall::transport(fault_of(&error, Stage::Sending))),
             Ok(Ok(response)) => response,
         };
         let opening = Opening {

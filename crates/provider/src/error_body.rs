@@ -32,7 +32,7 @@ pub(crate) enum BodyForm {
 
 /// The contents of an error body.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct ErrorContents {
     pub(crate) form: BodyForm,
     /// Sentences for people, outermost first.
     pub(crate) texts: Vec<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Said {
     pub(crate) request_id: Option<String>,
 }
 
-impl Said {
+impl ErrorContents {
     /// Reads a body.
     pub(crate) fn read(body: &[u8]) -> Self {
         let mut said = Self::default();

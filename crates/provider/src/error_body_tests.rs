@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{BodyForm, Said};
+use super::{BodyForm, ErrorContents};
 
-fn said(body: &str) -> Said {
-    Said::read(body.as_bytes())
+fn said(body: &str) -> ErrorContents {
+    ErrorContents::read(body.as_bytes())
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn answers_within_answers_are_unwrapped() {
     let said = said(&format!(r#"{{"error":{{"message":"Error from provider: {inner}","code":"outer"}}}}"#));
     assert_eq!(said.texts, ["Error from provider:", "the real one"]);
     assert_eq!(said.codes, ["x_y", "outer"]);
-    let raw = Said::read(
+    let raw = ErrorContents::read(
         br#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":\"why\"}"}}}"#,
     );
     assert_eq!(raw.best_text(), "why");

@@ -10,10 +10,10 @@
 //! For whoever calls models and has to understand how that fails.
 //!
 //! ```
-//! use throughline_provider::{AskedFor, Failure, ProviderError, ProviderErrorKind};
+//! use throughline_provider::{RequestLimits, Failure, ProviderError, ProviderErrorKind};
 //!
 //! let body = br#"{"error":{"message":"prompt is too long: 208310 tokens > 200000 maximum"}}"#;
-//! let error = ProviderError::classify(Failure::Answer { status: 400, headers: &[], body }, AskedFor::default());
+//! let error = ProviderError::classify(Failure::Answer { status: 400, headers: &[], body }, RequestLimits::default());
 //! let overflow =
 //!     ProviderErrorKind::PromptTooLong { window_tokens: Some(200_000), prompt_tokens: Some(208_310) };
 //! assert_eq!(error.kind, overflow);
@@ -72,7 +72,7 @@ mod wordings;
 
 #[cfg(feature = "client")]
 pub use ask::ListedModel;
-pub use cache_marks::{CacheMarks, PlacedMarks, Unmarked};
+pub use cache_marks::{CacheMarks, PlacedMarks, UnmarkedRequest};
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt};
 pub use cache_model::{CacheStyle, MarkComplaint, PrefixCache, PricedPrompt};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout};
@@ -94,7 +94,7 @@ pub use provider_error::{
 pub use reply::Reply;
 pub use secret::SecretKey;
 pub use send_state::Priority;
-pub use sizes::AskedFor;
+pub use sizes::RequestLimits;
 #[cfg(feature = "client")]
 pub use slots::{ServerSlots, Slots};
 pub use window::{EndpointWindow, ResolvedWindow, WindowFacts, WindowQuestion, WindowRoom, WindowSource};

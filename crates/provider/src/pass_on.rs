@@ -10,7 +10,7 @@ use crate::headers::put_call_headers;
 use crate::provider_error::ProviderError;
 use crate::reply::listed;
 use crate::transport::{Stage, fault_of};
-use crate::{AskedFor, Failure};
+use crate::{Failure, RequestLimits};
 
 /// A request to be passed on.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Client {
         put_call_headers(endpoint, &own, &mut headers)
             .map_err(|name| unsendable(format!("header `{name}` cannot be sent")))?;
         let sent = self.http().request(method, url).headers(headers).body(body).send();
-        let failed = |fault| ProviderError::classify(Failure::Transport(fault), AskedFor::default());
+        let failed = |fault| ProviderError::classify(Failure::Transport(fault), RequestLimits::default());
         let sent = tokio::time::timeout(self.limits().first_byte, sent).await;
         let response = match sent {
             Err(_) => return Err(failed(crate::failure::TransportFault::FirstByteTimeout)),

@@ -13,9 +13,9 @@ use crate::call::{CallEnd, Chunk, Refusal, TimeLimits};
 use crate::failure::{Failure, TransportFault};
 use crate::held::{HeldBytes, bytes_held_of};
 use crate::provider_error::{ProviderError, ProviderErrorKind, WrongWireSign};
-use crate::reply::{Broken, Opening};
+use crate::reply::{BrokenCall, Opening};
 use crate::sent_secrets::SentSecrets;
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 use crate::transport::{Stage, fault_of};
 
 /// As much of an error's body as is read, and how long that may take.
@@ -30,7 +30,7 @@ pub(crate) struct ReplyReader {
     response: Response,
     decoder: Option<StreamDecoder>,
     wire_format: WireFormat,
-    asked: AskedFor,
+    request_limits: RequestLimits,
     secrets: SentSecrets,
     cancel: CancellationToken,
     limits: TimeLimits,
@@ -61,7 +61,7 @@ pub(crate) enum ReadStep {
 }
 
 /// What came of an answer.
-pub(crate) type Ending = Result<Box<Answer>, Box<Broken>>;
+pub(crate) type Ending = Result<Box<Answer>, Box<BrokenCall>>;
 
 /// What reading a piece came to.
 enum ReadPiece {
@@ -78,7 +78,7 @@ impl ReplyReader {
             response,
             decoder: Some(StreamDecoder::new(opening.call.wire_format)),
             wire_format: opening.call.wire_format,
-            asked: opening.call.asked,
+            request_limits: opening.call.request_limits,
             secrets: std::mem::take(&mut opening.secrets),
             cancel: opening.cancel.clone(),
             limits: opening.limits,
@@ -108,7 +108,7 @@ impl ReplyReader {
             // The answer was complete; how the connection ends is of no matter.
             ReadPiece::Fault(_) | ReadPiece::Cancelled if self.flow == Flow::Done => self.over(None),
             ReadPiece::Fault(fault) => {
-                let trouble = ProviderError::classify(Failure::Transport(fault), self.asked);
+                let trouble = ProviderError::classify(Failure::Transport(fault), self.request_limits);
                 self.over(Some(CallEnd::Failed(Box::new(trouble))))
             }
             ReadPiece::Cancelled => self.over(Some(CallEnd::Cancelled)),
@@ -158,11 +158,11 @@ impl ReplyReader {
         let mut deltas = Vec::new();
         if let Some(trouble) = self.not_held.take() {
             let end = end.unwrap_or_else(|| CallEnd::Failed(Box::new(trouble)));
-            return ReadStep::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
+            return ReadStep::Over { last: None, ending: Err(Box::new(BrokenCall::new(end))) };
         }
         let Some(decoder) = self.decoder.take() else {
             let end = end.unwrap_or(CallEnd::Cancelled);
-            return ReadStep::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
+            return ReadStep::Over { last: None, ending: Err(Box::new(BrokenCall::new(end))) };
         };
         let finished = decoder.finish(&mut deltas);
         let last = (!deltas.is_empty()).then(|| Chunk { raw: Bytes::new(), deltas });
@@ -170,12 +170,12 @@ impl ReplyReader {
             (Ok(answer), None) => Ok(Box::new(answer)),
             // Complete after all, though the end was not seen.
             (Ok(answer), Some(CallEnd::Failed(_))) => Ok(Box::new(answer)),
-            (Ok(_), Some(CallEnd::Cancelled)) => Err(Broken::cancelled()),
+            (Ok(_), Some(CallEnd::Cancelled)) => Err(BrokenCall::cancelled()),
             (Err(interrupted), end) => {
                 let trouble = || CallEnd::Failed(Box::new(ProviderError::of(ProviderErrorKind::Interrupted)));
                 let end = end.unwrap_or_else(trouble);
                 let partial = partial_of(interrupted);
-                Err(self.scrubbed(Broken { partial, ..Broken::new(end) }))
+                Err(self.scrubbed(BrokenCall { partial, ..BrokenCall::new(end) }))
             }
         };
         ReadStep::Over { last, ending }
@@ -202,7 +202,7 @@ impl ReplyReader {
     }
 
     /// A whole body, as long as it may be held.
-    pub(crate) async fn read_whole(&mut self) -> Result<WholeBody, Box<Broken>> {
+    pub(crate) async fn read_whole(&mut self) -> Result<WholeBody, Box<BrokenCall>> {
         self.deadline = self.began + self.limits.whole;
         let mut body = BytesMut::new();
         loop {
@@ -215,20 +215,20 @@ impl ReplyReader {
                     }
                 }
                 ReadPiece::End => return Ok(WholeBody::All(body.freeze())),
-                ReadPiece::Fault(fault) => return Err(Broken::transport(fault)),
-                ReadPiece::Cancelled => return Err(Broken::cancelled()),
+                ReadPiece::Fault(fault) => return Err(BrokenCall::transport(fault)),
+                ReadPiece::Cancelled => return Err(BrokenCall::cancelled()),
             }
         }
     }
 
     /// The body of an error, as much of it as there is, understood.
-    pub(crate) async fn read_error(&mut self, status: u16, headers: &[(String, String)]) -> Box<Broken> {
+    pub(crate) async fn read_error(&mut self, status: u16, headers: &[(String, String)]) -> Box<BrokenCall> {
         self.deadline = Instant::now() + ERROR_BODY_LIMIT;
         let mut body = BytesMut::new();
         while body.len() < MOST_ERROR_BYTES {
             match self.piece(TransportFault::Silence).await {
                 ReadPiece::Bytes(bytes) => body.extend_from_slice(&bytes),
-                ReadPiece::Cancelled => return Broken::cancelled(),
+                ReadPiece::Cancelled => return BrokenCall::cancelled(),
                 // The status says something even where the body breaks off.
                 ReadPiece::End | ReadPiece::Fault(_) => break,
             }
@@ -237,11 +237,13 @@ impl ReplyReader {
     }
 
     /// A body that is no answer, understood.
-    pub(crate) fn refused(&self, status: u16, headers: &[(String, String)], body: Bytes) -> Box<Broken> {
+    pub(crate) fn refused(&self, status: u16, headers: &[(String, String)], body: Bytes) -> Box<BrokenCall> {
         let listed: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let trouble =
-            ProviderError::classify(Failure::Answer { status, headers: &listed, body: &body }, self.asked);
+        let trouble = ProviderError::classify(
+            Failure::Answer { status, headers: &listed, body: &body },
+            self.request_limits,
+        );
         let mut broken = self.broken(trouble);
         let mut refusal = Refusal { status, headers: headers.to_vec(), body };
         self.secrets.scrub_refusal(&mut refusal);
@@ -249,12 +251,12 @@ impl ReplyReader {
         broken
     }
 
-    pub(crate) fn broken(&self, trouble: ProviderError) -> Box<Broken> {
-        self.scrubbed(Broken::new(CallEnd::Failed(Box::new(trouble))))
+    pub(crate) fn broken(&self, trouble: ProviderError) -> Box<BrokenCall> {
+        self.scrubbed(BrokenCall::new(CallEnd::Failed(Box::new(trouble))))
     }
 
     /// Providers repeat the key in what they say about it.
-    fn scrubbed(&self, mut broken: Broken) -> Box<Broken> {
+    fn scrubbed(&self, mut broken: BrokenCall) -> Box<BrokenCall> {
         if let CallEnd::Failed(trouble) = &mut broken.end {
             self.secrets.scrub_trouble(trouble);
         }
@@ -267,7 +269,7 @@ impl ReplyReader {
             ReadStep::Over { ending, .. } => ending,
             ReadStep::Chunk(_) => match self.over(None) {
                 ReadStep::Over { ending, .. } => ending,
-                ReadStep::Chunk(_) => Err(Broken::cancelled()),
+                ReadStep::Chunk(_) => Err(BrokenCall::cancelled()),
             },
         }
     }
@@ -275,7 +277,7 @@ impl ReplyReader {
     fn trouble_of(&self, error: &StreamError, is_first: bool) -> ProviderError {
         let kind = match error {
             StreamError::Upstream(body) => {
-                return ProviderError::classify(Failure::Event { data: &body.raw }, self.asked);
+                return ProviderError::classify(Failure::Event { data: &body.raw }, self.request_limits);
             }
             StreamError::NotAnEvent { .. } => {
                 ProviderErrorKind::WrongWire { sign: WrongWireSign::OtherShape }

@@ -18,7 +18,7 @@ use crate::held::HoldBudget;
 use crate::provider_error::{ProviderError, ProviderErrorKind};
 use crate::reader::{Ending, ReadStep, ReplyReader, WholeBody};
 use crate::sent_secrets::SentSecrets;
-use crate::sizes::AskedFor;
+use crate::sizes::RequestLimits;
 use crate::slots::ServerSlot;
 
 /// An answer on its way.
@@ -37,13 +37,13 @@ pub struct Reply {
 
 /// Why there is no answer, and what there was of it.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct BrokenCall {
     pub(crate) end: CallEnd,
     pub(crate) partial: Option<Box<Interrupted>>,
     pub(crate) refusal: Option<Box<Refusal>>,
 }
 
-impl Broken {
+impl BrokenCall {
     pub(crate) fn new(end: CallEnd) -> Self {
         Self { end, partial: None, refusal: None }
     }
@@ -57,7 +57,7 @@ impl Broken {
     }
 
     pub(crate) fn transport(fault: TransportFault) -> Box<Self> {
-        Self::failed(ProviderError::classify(Failure::Transport(fault), AskedFor::default()))
+        Self::failed(ProviderError::classify(Failure::Transport(fault), RequestLimits::default()))
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Opening<'a> {
 
 impl Opening<'_> {
     /// Reads an answer as far as it is held back: a stream up to its first words, anything else to its end.
-    pub(crate) async fn read(mut self, response: Response) -> Result<Reply, Box<Broken>> {
+    pub(crate) async fn read(mut self, response: Response) -> Result<Reply, Box<BrokenCall>> {
         let head = self.began.elapsed();
         let status = response.status().as_u16();
         let headers = listed(response.headers());
@@ -171,7 +171,7 @@ impl Reply {
         match self.ending.take() {
             Some(Ok(answer)) => Ok((*answer, self.timings)),
             Some(Err(broken)) => {
-                let Broken { end, partial, refusal } = *broken;
+                let BrokenCall { end, partial, refusal } = *broken;
                 Err(CallError { end, partial, refusal, attempts })
             }
             None => Err(CallError { end: CallEnd::Cancelled, partial: None, refusal: None, attempts }),
@@ -179,7 +179,7 @@ impl Reply {
     }
 
     /// Reads a stream until something may be handed on. Whatever fails until then can be tried again.
-    async fn open_stream(&mut self, reader: ReplyReader, hold_back: HoldBack) -> Result<(), Box<Broken>> {
+    async fn open_stream(&mut self, reader: ReplyReader, hold_back: HoldBack) -> Result<(), Box<BrokenCall>> {
         self.reader = Some(reader);
         while let Some(chunk) = self.read_on().await {
             let may_go = match hold_back {
@@ -201,7 +201,7 @@ impl Reply {
     }
 
     /// Reads an answer that comes in one piece, whatever was asked for.
-    async fn read_whole(&mut self, mut reader: ReplyReader) -> Result<(), Box<Broken>> {
+    async fn read_whole(&mut self, mut reader: ReplyReader) -> Result<(), Box<BrokenCall>> {
         let body = match reader.read_whole().await? {
             WholeBody::All(body) => body,
             WholeBody::NotHeld { beginning } => {

@@ -17,7 +17,7 @@ const CHARACTERS_PER_TOKEN: u64 = 3;
 
 /// Figures of the request that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AskedFor {
+pub struct RequestLimits {
     /// The output cap in the request.
     pub output_cap_tokens: Option<u64>,
     /// The window the model was believed to have.
@@ -83,13 +83,13 @@ impl StatedSizes {
     }
 
     /// Concludes from the sizes and the figures of the request.
-    pub(crate) fn verdict(&self, asked: AskedFor) -> Verdict {
+    pub(crate) fn verdict(&self, limits: RequestLimits) -> Verdict {
         if let Some(largest) = self.largest_cap {
             return Verdict::Cap { largest: Some(largest), window: self.window(), prompt: self.prompt };
         }
-        let cap = self.cap.or(asked.output_cap_tokens);
+        let cap = self.cap.or(limits.output_cap_tokens);
         let prompt = self.prompt.or_else(|| self.total?.checked_sub(cap?));
-        if let Some(verdict) = self.window_less_cap(asked, prompt) {
+        if let Some(verdict) = self.window_less_cap(limits, prompt) {
             return verdict;
         }
         if self.prompt_excess.is_some() {
@@ -143,8 +143,8 @@ impl StatedSizes {
 
     /// Some releases of vLLM state what is left of the window after the cap as if it were the window. Believed, that
     /// number would shrink the window with every call.
-    fn window_less_cap(&self, asked: AskedFor, prompt: Option<u64>) -> Option<Verdict> {
-        let (cap, believed) = (asked.output_cap_tokens?, asked.window_tokens?);
+    fn window_less_cap(&self, limits: RequestLimits, prompt: Option<u64>) -> Option<Verdict> {
+        let (cap, believed) = (limits.output_cap_tokens?, limits.window_tokens?);
         let stated = self.window?;
         let prompt = prompt?;
         let mistaken = self.cap.is_none() && cap > 0 && stated.checked_add(cap) == Some(believed);

@@ -164,7 +164,7 @@ pub(crate) struct NoSlot;
 pub(crate) struct ServerSlot {
     /// Cancelled when the request is, and when a background request loses its slot.
     pub(crate) cancel: CancellationToken,
-    _held: Option<Held>,
+    _held: Option<SlotGuard>,
 }
 
 /// One server.
@@ -256,7 +256,7 @@ impl Server {
         }
         state.foreground += 1;
         drop(state);
-        let held = Held { server: Arc::clone(self), request: SlotRequest::Foreground };
+        let held = SlotGuard { server: Arc::clone(self), request: SlotRequest::Foreground };
         Some(ServerSlot { cancel: cancel.clone(), _held: Some(held) })
     }
 
@@ -283,7 +283,7 @@ impl Server {
                     drop(state);
                     // The next in the queue may fit as well.
                     self.changed.notify_waiters();
-                    let held = Held { server: Arc::clone(self), request: SlotRequest::Foreground };
+                    let held = SlotGuard { server: Arc::clone(self), request: SlotRequest::Foreground };
                     return ServerSlot { cancel: cancel.clone(), _held: Some(held) };
                 }
                 cancelled_by = match (state.make_room(slots), cancelled_by) {
@@ -317,7 +317,8 @@ impl Server {
                     let number = state.number();
                     let cancel = cancel.child_token();
                     state.background.push((number, cancel.clone()));
-                    let held = Held { server: Arc::clone(self), request: SlotRequest::Background(number) };
+                    let held =
+                        SlotGuard { server: Arc::clone(self), request: SlotRequest::Background(number) };
                     return Ok(ServerSlot { cancel, _held: Some(held) });
                 }
                 from
@@ -364,12 +365,12 @@ enum SlotRequest {
 
 /// Gives the slot back when it is dropped.
 #[derive(Debug)]
-struct Held {
+struct SlotGuard {
     server: Arc<Server>,
     request: SlotRequest,
 }
 
-impl Drop for Held {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         let mut state = self.server.state();
         match self.request {

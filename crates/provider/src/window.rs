@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use throughline_tokens::{Catalogue, KnownModel, OwnValue};
+use throughline_tokens::{Catalogue, CataloguedModel, OwnValue};
 
 /// The query that an endpoint answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct WindowFacts {
     /// The window the seller allows, where it is smaller than the model's own.
     pub seller_limit: Option<u64>,
     /// The entry of the catalogue.
-    pub catalogue: KnownModel,
+    pub catalogue: CataloguedModel,
 }
 
 /// Where a window came from.

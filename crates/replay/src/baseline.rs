@@ -1,6 +1,8 @@
 //! The recorded client's own prompts: what each of its calls sent, with its own compactions, marked as it marks.
 
-use throughline_provider::{CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, Unmarked};
+use throughline_provider::{
+    CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, UnmarkedRequest,
+};
 use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{Message, RawJson, Role, WireFormat, text_message};
 use throughline_wire::{Request, RequestError, RequestParts};
@@ -106,7 +108,7 @@ impl Baseline<'_> {
             CachePolicy::Marks { layout: MarkLayout::Anthropic, ttl, .. } => {
                 let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl };
                 let system = request.system().map(|system| system.0.to_owned());
-                let marked = marks.place(&Unmarked {
+                let marked = marks.place(&UnmarkedRequest {
                     system: system.as_deref().map(RawJson),
                     notes_after_system: 0,
                     tools: None,

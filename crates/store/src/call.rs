@@ -1,4 +1,4 @@
-//! Calls: one row for every request to a model, whoever made it.
+//! Calls: one row for every request to a model, whoever sent it.
 
 use throughline_tokens::Usage;
 

@@ -1,4 +1,4 @@
-//! How numbers, roles and flags are stored: the same in every database, so that rows can be copied from one to another.
+//! The stored encoding of numbers, roles and flags: the same in every database, so that rows can be copied between them.
 
 use throughline_transcript::Role;
 

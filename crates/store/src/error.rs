@@ -1,4 +1,4 @@
-//! Why the record could not do what was asked.
+//! The errors of the store.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
-//! Conversations out of the record: the messages of their wire byte for byte, alone or as the body of a request, with
-//! secrets masked if that is wanted.
+//! Exports conversations: the messages in their wire format byte for byte, alone or as a request body, with secrets
+//! masked on request.
 //!
-//! Masking goes into every string of a message, and into JSON inside strings; strings without a secret keep their bytes,
-//! and valid JSON stays valid. Not for: pictures and tables for people.
+//! Masking covers every string of a message, and JSON inside strings. Strings without a secret keep their bytes, and
+//! valid JSON stays valid. Not for: images and tables for people.
 
 use std::borrow::Cow;
 

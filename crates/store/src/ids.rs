@@ -1,4 +1,4 @@
-//! Names of things: sessions, owners, artifacts.
+//! Identifiers: sessions, owners, artifacts.
 
 use std::fmt;
 

@@ -1,10 +1,9 @@
-//! Histories of other programs, brought into the record: Claude Code, Codex, Hermes, and transcripts of no program in
-//! particular.
+//! Imports the histories of other programs into the record: Claude Code, Codex, Hermes, and plain transcripts.
 //!
-//! Importing again adds only what is new. What is wrong with one file does not keep the others from being read, and what
-//! was recorded before a break stays. Nothing is redacted: the record is whole. The files are never written to.
+//! Importing again adds only what is new. A bad file does not prevent reading the others, and an interrupted import
+//! keeps what it recorded. Nothing is redacted: the record is complete. The files are never written to.
 //!
-//! Not for: finding the home directory (the caller names it), or showing progress (the caller is told of it).
+//! Not for: finding the home directory (the caller passes it), or showing progress (the caller receives it).
 
 mod calls;
 mod claude_code;

@@ -1,10 +1,11 @@
-//! The durable record: everything said, kept once and findable; what a model sees is a view on it.
+//! The durable record: every message, stored once and searchable. What a model is sent is a view of it.
 //!
 //! [`Store`] is the interface. [`SqliteStore`] keeps the record in one database file with a folder of artifacts beside it,
-//! or in memory; [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are plain: nothing here knows a terminal, a home
-//! directory, the environment or the clock; times and random numbers are passed in.
+//! or in memory; [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are
+//! plain: nothing here knows a terminal, a home directory, the environment or the clock; times and random numbers are passed
+//! in.
 //!
-//! For whoever has to find a conversation again: the command, the gateway, programs that embed sessions.
+//! For the command, the gateway, and programs that embed sessions.
 //!
 //! ```
 //! use throughline_store::{IdLength, MemoryStore, NewMessage, NewSession, Origin, Owner, SessionId, Store};

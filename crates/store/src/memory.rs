@@ -1,8 +1,9 @@
 //! A small store in memory: sessions, messages, views, calls, artifacts, guards and locks in plain collections behind a
-//! lock. It needs no file and no SQLite, so that a program can embed sessions without them; nothing survives it.
+//! lock. It needs no file and no SQLite, so that a program can embed sessions without them. Its data is lost with the
+//! process.
 //!
-//! It does what [`SqliteStore`](crate::SqliteStore) does, by the same rules for chains and views, but it does not search:
-//! whoever needs search without a file opens [`SqliteStore::in_memory`](crate::SqliteStore::in_memory).
+//! It follows the same rules for chains and views as [`SqliteStore`](crate::SqliteStore), but it cannot search. For
+//! search without a file, use [`SqliteStore::in_memory`](crate::SqliteStore::in_memory).
 
 mod artifacts;
 mod calls;

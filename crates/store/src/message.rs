@@ -1,4 +1,4 @@
-//! A message of the record: the bytes it arrived as, and what is known of it.
+//! A message of the record: the bytes in which it arrived, and its metadata.
 
 use std::collections::HashMap;
 

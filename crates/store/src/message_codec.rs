@@ -1,5 +1,5 @@
-//! The bytes of a message as they lie in its row: plain, compressed, or with large tool results cut out and kept as
-//! artifacts. What goes in comes out byte for byte. The same in every database.
+//! The stored encoding of a message: plain, compressed, or with large tool results cut out and stored as artifacts.
+//! Decoding returns exactly the original bytes. The same in every database.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! What calls used, added up in the ways people ask for.
+//! Totals of calls, by the groupings that reports use.
 
 use serde::Serialize;
 

@@ -1,8 +1,7 @@
-//! Searching the record: the indexes propose, newest first; the texts decide; the best are shown. After texts with all words of
-//! a question come passages with some of them, by rank.
+//! Searches the record: the index proposes texts, newest first; the texts are verified; the best are returned. After
+//! texts with all words of a query come passages with some of them, by rank.
 //!
-//! The work is bounded whatever is asked. Where an answer would need more, what was looked at is what is newest, and the
-//! answer says so.
+//! The work is bounded for every query. If the bound is reached, the newest texts were searched, and the result says so.
 
 mod blocks;
 mod hits;

@@ -1,12 +1,12 @@
-//! What calls cost, and what the same requests would have cost had the client sent them itself.
+//! The cost of calls, and what the same requests would have cost if the client had sent them directly.
 //!
-//! The record has every message as the client said it and every view that was sent, so it is known by how many tokens each
-//! request was smaller than the client's own. What was paid is what the provider reported. What the client would have paid
-//! is an estimate: the same prompt with those tokens in it, read from the provider's cache as far as the request before it
-//! reaches and written from there on; read not at all where that request missed the cache for a reason that was the
-//! client's own. A request that would not have fit the window is counted with the window.
+//! The record has every message as the client sent it and every view that was sent, so the difference in tokens of each
+//! request is known. What was paid is what the provider reported. What the client would have paid is an estimate: the
+//! same prompt plus those tokens, read from the provider's cache as far as the previous request reaches and written from
+//! there on; not read at all if that request missed the cache for a reason of the client's own. A request that would not
+//! have fit the window is counted with the size of the window.
 //!
-//! Not for: what might be saved in future (`throughline-replay`).
+//! Not for: future savings (`throughline-replay`).
 
 use std::collections::BTreeMap;
 
@@ -149,7 +149,7 @@ impl Savings {
 
 /// Tokens of a request that the client said and that were not sent, by why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LeftOut {
+struct OmittedTokens {
     compacted: u64,
     shortened: u64,
 }
@@ -162,7 +162,7 @@ struct CallSavings {
     access_token: String,
     paid: Option<u64>,
     direct: Option<u64>,
-    left_out: LeftOut,
+    left_out: OmittedTokens,
     is_for_notes: bool,
     is_estimated: bool,
     is_beyond_window: bool,
@@ -333,8 +333,8 @@ fn direct(
     let shortened = scale.real(sized.shortened_tokens).min(difference);
     let is_made_directly = !is_for_notes && call.sent_to_seq.is_some();
     let left_out = match is_made_directly {
-        true => LeftOut { compacted: difference - shortened, shortened },
-        false => LeftOut::default(),
+        true => OmittedTokens { compacted: difference - shortened, shortened },
+        false => OmittedTokens::default(),
     };
     let priced = |usage: Usage, cache_write_1h: u64| {
         let (model, at_ms) = (call.model.as_str(), call.at_ms);

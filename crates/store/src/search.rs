@@ -1,13 +1,13 @@
-//! Search without a database: reading a query, matching texts, ranking hits, cutting passages.
+//! Search without a database: parsing a query, matching texts, ranking hits, cutting passages.
 //!
-//! A query goes through these parts in order: `request` (what callers pass in and get back), `query` (the words and
-//! phrases in it), `fingerprint` (the hashes by which an index proposes texts), `prefilter` (rejects messages by their
-//! raw JSON), `searchable` (the text of a message), `matching` (whether and where a text matches), `rank` (the order of
-//! hits), `snippet` (the passage shown). A question of which not every word is found goes on: `question` (its words and their
-//! stems, by `language`), `windows` (texts in runs of eighty words), `passages` (their weights and their choice). `meaning` compares vectors, where there are any. `terms`
-//! and `case_fold` define what a word is, for all of them.
+//! A query passes these parts in order: `request` (the types of callers), `query` (its words and phrases), `fingerprint`
+//! (the hashes by which an index proposes texts), `prefilter` (rejects messages by their raw JSON), `searchable` (the
+//! text of a message), `matching` (whether and where a text matches), `rank` (the order of hits), `snippet` (the passage
+//! shown). If not every word is found, the query is treated as a question: `question` (its words and their stems, by
+//! `language`), `windows` (texts in runs of eighty words), `passages` (their weights and selection). `meaning` compares
+//! vectors, if there are any. `terms` and `case_fold` define words for all of them.
 //!
-//! Not for: where the index is stored and which rows it covers; that is the store's part.
+//! Not for: where the index is stored and which rows it covers; that is part of the store.
 
 #[cfg(feature = "sqlite")]
 pub(crate) mod belonging;

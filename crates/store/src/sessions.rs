@@ -1,8 +1,8 @@
-//! Sessions: the windows of a conversation, how they are linked, and what is stored beside them.
+//! Sessions: the windows of a conversation, the links between them, and the values stored with them.
 //!
 //! Parts: `session` has the types, `chain` the rules by which sessions are linked, `lineage` finds sessions and lists
-//! their compactions, `version` detects writes by others, `lock` is for several processes, `guard` small values that
-//! outlive a restart.
+//! their compactions, `version` detects writes by others, `lock` is for several processes, `guard` for small values that
+//! survive a restart.
 
 pub(crate) mod chain;
 pub(crate) mod guard;

@@ -1,15 +1,15 @@
 //! The record in one SQLite database, with a folder of artifacts beside it.
 //!
-//! One connection writes, a few read; each reads a snapshot, so nobody waits for a writer. Other processes may have the
-//! same database open: writes take turns, and one that waits too long is told that the record is busy.
+//! One connection writes, several read. Each reads a snapshot, so readers never wait for a writer. Other processes may
+//! have the same database open: writes take turns, and one that waits too long fails with an error that says so.
 //!
-//! Every write is one transaction. When it returns, it survives the death of the process, at any point. What was said,
-//! artifacts and deletions survive a loss of power too: these writes wait for the disk. The others (continuations,
-//! calls, guards, locks) do not, which makes a continuation twenty times faster; they reach the disk with the next
-//! write that waits. The journal is in order, so a loss of power can only take the latest of them, never a part.
+//! Every write is one transaction. When it returns, it survives the death of the process at any point. Messages,
+//! artifacts and deletions also survive a loss of power: these writes wait for the disk. The others (continuations,
+//! calls, guards, locks) do not, which makes a continuation twenty times faster; they reach the disk with the next write
+//! that waits. The journal is in order, so a loss of power can remove only the latest of them, never a part of one.
 //!
-//! Parts: `door` opens files, `migrate` knows the schema's versions, `trouble` names what goes wrong; the others each
-//! hold the statements of one subject. Not for: rules about chains and views, which every record shares.
+//! Parts: `connection` opens files, `migrate` has the schema's versions, `error` the errors; the others each have the
+//! statements of one subject. Not for: rules about chains and views, which all implementations of the record share.
 
 mod artifacts;
 mod backup;

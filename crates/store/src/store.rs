@@ -1,6 +1,6 @@
-//! The door to the record. Plain types in, plain types out; one contract test suite runs on every implementation.
+//! The interface of the record, in plain types. One contract test suite runs on every implementation.
 //!
-//! Calls block: SQLite does, and a call is short. Those who must not wait run them on a thread of their own.
+//! Calls block, because SQLite does, and are short. Callers that must not block run them on a separate thread.
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::call::{

@@ -2,7 +2,7 @@
 //!
 //! Parts: `item` has the items of a view, `assembly` the rules by which they grow and are joined, `summary` what a
 //! compaction stores, `node` summaries of summaries and `node_graph` the rules between them, `page` views and messages
-//! as JSON, `context_map` what each call sent. Pure values and functions; the store implementations keep them.
+//! as JSON, `context_map` what each call sent. Pure values and functions; the implementations of the store save them.
 
 pub(crate) mod assembly;
 pub(crate) mod context_map;

@@ -62,7 +62,7 @@ where
                 return Ok(UpstreamAnswer { answer, first_content: None });
             }
             let failure = Failure::Answer { status, headers: &[], body: body.as_bytes() };
-            let trouble = ProviderError::classify(failure, call.asked);
+            let trouble = ProviderError::classify(failure, call.request_limits);
             let refusal = Refusal { status, headers: Vec::new(), body: body.into() };
             Err(Box::new(UpstreamFailure {
                 refusal: Some(Box::new(refusal)),

@@ -25,7 +25,7 @@ impl Default for CachePrices {
 
 /// How long what is written to a cache lives, which some sell at different prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WrittenFor {
+pub enum WriteDuration {
     /// Minutes.
     Minutes,
     /// An hour.
@@ -40,9 +40,9 @@ impl CachePrices {
     /// the cache for an hour. The usual ratio where the list has no price. Where writing has no price of its own it costs
     /// what a prompt token costs, and so does reading where it is not sold cheaper.
     #[must_use]
-    pub fn of(written_for: WrittenFor, price: impl Fn(Usage, u64) -> Option<u64>) -> Self {
+    pub fn of(duration: WriteDuration, price: impl Fn(Usage, u64) -> Option<u64>) -> Self {
         let price = |usage: Usage| {
-            let for_an_hour = if written_for == WrittenFor::AnHour { usage.cache_write } else { 0 };
+            let for_an_hour = if duration == WriteDuration::AnHour { usage.cache_write } else { 0 };
             price(usage, for_an_hour)
         };
         let none = Usage::default();

@@ -6,8 +6,8 @@ use crate::prices::PricedCall;
 /// Some day for which the list has prices.
 const AT_MS: i64 = 1_790_000_000_000;
 
-fn prices(model: &str, provider: &str, written_for: WrittenFor) -> (u64, u64, u64) {
-    let found = CachePrices::of(written_for, |usage, cache_write_1h| {
+fn prices(model: &str, provider: &str, duration: WriteDuration) -> (u64, u64, u64) {
+    let found = CachePrices::of(duration, |usage, cache_write_1h| {
         (PricedCall { model, provider, at_ms: AT_MS, usage, cache_write_1h }).list_cost().micro_usd
     });
     (found.write_permille, found.read_permille, found.output_permille)
@@ -15,13 +15,13 @@ fn prices(model: &str, provider: &str, written_for: WrittenFor) -> (u64, u64, u6
 
 #[test]
 fn prices_come_from_the_list() {
-    assert_eq!(prices("claude-sonnet-4-5", "anthropic", WrittenFor::Minutes), (1_250, 100, 5_000));
-    assert_eq!(prices("claude-sonnet-4-5", "anthropic", WrittenFor::AnHour), (2_000, 100, 5_000));
+    assert_eq!(prices("claude-sonnet-4-5", "anthropic", WriteDuration::Minutes), (1_250, 100, 5_000));
+    assert_eq!(prices("claude-sonnet-4-5", "anthropic", WriteDuration::AnHour), (2_000, 100, 5_000));
     // Writing has no price of its own there.
-    assert_eq!(prices("gpt-5", "openai", WrittenFor::Minutes), (1_000, 100, 8_000));
+    assert_eq!(prices("gpt-5", "openai", WriteDuration::Minutes), (1_000, 100, 8_000));
 }
 
 #[test]
 fn a_model_without_a_price_has_the_usual_ratio() {
-    assert_eq!(prices("qwen3-8b-of-mine", "http://127.0.0.1:8080", WrittenFor::Minutes), (1_250, 100, 0));
+    assert_eq!(prices("qwen3-8b-of-mine", "http://127.0.0.1:8080", WriteDuration::Minutes), (1_250, 100, 0));
 }

@@ -55,7 +55,7 @@ impl Default for Calibrator {
 
 /// Whether an observation was learnt from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observed {
+pub enum Observation {
     /// It moved the factor.
     Learnt,
     /// Too small to tell anything.
@@ -72,12 +72,12 @@ impl Calibrator {
     }
 
     /// Learns that something estimated at `estimated_added` tokens was counted as `measured_added`.
-    pub fn observe(&mut self, estimated_added: u64, measured_added: u64) -> Observed {
+    pub fn observe(&mut self, estimated_added: u64, measured_added: u64) -> Observation {
         if measured_added == 0 {
-            return Observed::NotAnAddition;
+            return Observation::NotAnAddition;
         }
         if estimated_added < SMALLEST_ADDITION_TOKENS {
-            return Observed::TooSmall;
+            return Observation::TooSmall;
         }
         let (estimated, measured) = (estimated_added as f64, measured_added as f64);
         let ratio = (measured / estimated).clamp(LARGEST_RATIO.recip(), LARGEST_RATIO);
@@ -94,7 +94,7 @@ impl Calibrator {
         self.variance += share * (seen * seen - self.variance);
         self.variance = self.variance.max(SMALLEST_DISPERSION * SMALLEST_DISPERSION);
         self.samples += 1;
-        Observed::Learnt
+        Observation::Learnt
     }
 
     /// The factor for estimates. A mean within its own uncertainty of the prior is mostly noise and is drawn back to

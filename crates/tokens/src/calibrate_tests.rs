@@ -12,7 +12,7 @@ fn learnt(factor: f64, steps: u64) -> Calibrator {
     let mut calibrator = Calibrator::new();
     for step in 0..steps {
         let measured = (2_000.0 * factor * (1.0 + 0.1 * scatter(step))) as u64;
-        assert_eq!(calibrator.observe(2_000, measured), Observed::Learnt);
+        assert_eq!(calibrator.observe(2_000, measured), Observation::Learnt);
     }
     calibrator
 }
@@ -56,8 +56,8 @@ fn a_lasting_change_is_followed() {
 #[test]
 fn what_says_nothing_is_not_learnt_from() {
     let mut calibrator = Calibrator::new();
-    assert_eq!(calibrator.observe(299, 5_000), Observed::TooSmall);
-    assert_eq!(calibrator.observe(5_000, 0), Observed::NotAnAddition);
+    assert_eq!(calibrator.observe(299, 5_000), Observation::TooSmall);
+    assert_eq!(calibrator.observe(5_000, 0), Observation::NotAnAddition);
     assert_eq!(calibrator, Calibrator::new());
 }
 

@@ -40,8 +40,8 @@ mod user_models;
 mod weights;
 mod wide;
 pub use budget::{Effective, LimitError, LimitPolicy, Limits, ToolBudgets};
-pub use cache_prices::{CachePrices, WrittenFor};
-pub use calibrate::{Calibrator, Observed};
+pub use cache_prices::{CachePrices, WriteDuration};
+pub use calibrate::{Calibrator, Observation};
 pub use content::ContentProfile;
 pub use economy::{Economy, ToolDeferral};
 pub use exact::Encoding;
@@ -49,7 +49,7 @@ pub use model::{Family, TokenModel};
 pub use prices::{Cost, PriceBasis, PricedCall};
 pub use profile::{Feature, TextProfile};
 pub use usage::{Usage, UsageError, UsageReading};
-pub use user_models::{Catalogue, KnownModel, OwnValue};
+pub use user_models::{Catalogue, CataloguedModel, OwnValue};
 
 #[cfg(test)]
 #[path = "estimate_tests.rs"]

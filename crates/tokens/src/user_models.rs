@@ -27,7 +27,7 @@ pub struct Catalogue {
 
 /// The facts about a model, and which of them are from the user's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownModel {
+pub struct CataloguedModel {
     /// The values that count.
     pub facts: ModelFacts,
     /// The entry of the user's file that fits, where one does.
@@ -108,7 +108,7 @@ struct OwnEntry {
     rates: Vec<Rates>,
 }
 
-impl KnownModel {
+impl CataloguedModel {
     /// How the model cuts text: as the user says, else by what is known of it, else as its wire suggests.
     #[must_use]
     pub fn family_on(&self, wire: WireFormat) -> Family {
@@ -162,10 +162,10 @@ impl Catalogue {
 
     /// The facts about a model.
     #[must_use]
-    pub fn of(&self, model: &str) -> KnownModel {
+    pub fn of(&self, model: &str) -> CataloguedModel {
         let mut facts = Catalogue::shipped_facts(model);
         let Some(own) = self.entry(model) else {
-            return KnownModel { facts, own_entry: None, own_values: Vec::new() };
+            return CataloguedModel { facts, own_entry: None, own_values: Vec::new() };
         };
         let mut own_values = Vec::new();
         if let Some(window) = own.window {
@@ -187,7 +187,7 @@ impl Catalogue {
         if !own.rates.is_empty() {
             own_values.push(OwnValue::Prices);
         }
-        KnownModel { facts, own_entry: Some(own.name.clone()), own_values }
+        CataloguedModel { facts, own_entry: Some(own.name.clone()), own_values }
     }
 
     /// The cost of a call: by the user's prices where the file has them, else by list price.

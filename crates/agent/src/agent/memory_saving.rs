@@ -1,9 +1,9 @@
-//! Notes for later conversations, chosen when a compaction happens.
+//! Saves notes for later conversations when a compaction happens.
 //!
-//! A model is asked apart from the conversation what is worth keeping of the part that was replaced by a summary; the
-//! conversation's own model never hears of it. That runs between turns and gives way to a person: when they go on, it is
-//! stopped and tried again later. What it proposes is written by the tool `memory`, under the rules for that tool: a person
-//! is asked at the end of a turn, and where nobody can be asked, no model is asked either.
+//! A model is asked, in a separate call, what is worth keeping of the part that was replaced by a summary; the
+//! conversation does not contain this call. It runs between turns and is stopped when the user continues, then tried
+//! again later. The notes it proposes are written by the tool `memory`, under the rules for that tool: the user is asked
+//! at the end of a turn, and without a user to ask, no model is called either.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, blocking};
-use crate::approval::Asking;
+use crate::approval::ApprovalMode;
 use crate::event::AgentEvent;
 
 /// What these calls are booked as.
@@ -59,7 +59,7 @@ pub(super) struct MemorySaving {
 
 /// A model that chooses notes. Given up when dropped.
 struct MemoryTask {
-    task: JoinHandle<Result<Chosen, String>>,
+    task: JoinHandle<Result<ChosenNotes, String>>,
 }
 
 impl Drop for MemoryTask {
@@ -69,7 +69,7 @@ impl Drop for MemoryTask {
 }
 
 /// The notes a model chose, from messages up to a number.
-struct Chosen {
+struct ChosenNotes {
     notes: Vec<MemoryNote>,
     to_seq: u64,
 }
@@ -113,7 +113,7 @@ impl Agent {
         let wanted = self.setup.save_memory == SaveMemory::AtCompaction
             && self.saving.due
             && self.saving.running.is_none()
-            && self.setup.asking != Asking::Nobody
+            && self.setup.asking != ApprovalMode::Nobody
             && self.setup.tools.find("memory").is_ok();
         let Some(models) =
             self.setup.session.engine.summarisers().filter(|models| wanted && models.can_answer())
@@ -193,12 +193,12 @@ async fn choose(
     id: SessionId,
     prompt: String,
     quoted_chars: usize,
-) -> Result<Chosen, String> {
+) -> Result<ChosenNotes, String> {
     let session = id.clone();
     let read = blocking(move || said(store.as_ref(), &owner, &id, quoted_chars)).await;
     let (said, to_seq) = read.map_err(|error| error.to_string())?;
     if said.is_empty() {
-        return Ok(Chosen { notes: Vec::new(), to_seq });
+        return Ok(ChosenNotes { notes: Vec::new(), to_seq });
     }
     let notes = between(&prompt, "<memory ", "</memory>");
     let text = format!("<notes>\n{notes}\n</notes>\n\n<conversation>\n{said}\n</conversation>");
@@ -211,7 +211,7 @@ async fn choose(
         answer_tokens: ANSWER_TOKENS,
     };
     let answer = models.answer(&question).await?;
-    Ok(Chosen { notes: notes_of(&answer.text), to_seq })
+    Ok(ChosenNotes { notes: notes_of(&answer.text), to_seq })
 }
 
 /// What people and the agent said since notes were last chosen, the newest of it where it is long. What tools returned is

@@ -1,5 +1,5 @@
-//! The tools of one answer: allowed, run and kept, one after the other. Whatever goes wrong is told to the model, which may
-//! correct itself.
+//! Runs the tools of one answer, one after the other: approval, execution, storing the result. Every failure is returned
+//! to the model as the result, so that it can correct itself.
 
 use std::time::Duration;
 

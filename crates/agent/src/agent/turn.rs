@@ -1,4 +1,4 @@
-//! A turn: a person says something, and the agent works until it has nothing more to do.
+//! A turn: the user sends a message, and the agent works until an answer calls no tool.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use throughline_wire::{StopReason, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, READ_SET_ASIDE, blocking};
-use crate::event::{AgentEvent, Answered, WordsSetAside};
+use crate::event::{AgentEvent, AnswerReport, WordsSetAside};
 use crate::long_message::{short_name, shortened};
 use crate::results;
 
@@ -190,7 +190,7 @@ fn message(json: &str) -> Option<Message> {
 }
 
 fn events_of(outcome: &CallOutcome, tell: impl Fn(AgentEvent)) {
-    tell(AgentEvent::Answered(Box::new(Answered {
+    tell(AgentEvent::Answered(Box::new(AnswerReport {
         model: outcome.model.clone(),
         usage: outcome.usage,
         cost: outcome.cost,

@@ -1,4 +1,4 @@
-//! Code in languages other than the shell's, as far as its words tell.
+//! Recognises dangerous code in languages other than the shell's, from its words alone.
 
 use super::kind::Danger;
 

@@ -1,4 +1,4 @@
-//! The kinds of danger, with the words a person reads, and what a command may find at a path.
+//! The kinds of danger, with their descriptions for users, and the kinds of paths a command may touch.
 
 /// Why a command is dangerous, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

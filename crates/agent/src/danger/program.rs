@@ -1,4 +1,4 @@
-//! What single programs do, by their names and arguments.
+//! What single programs do, from their names and arguments.
 
 use super::kind::{Danger, FileKind};
 use super::places::{self, Use};

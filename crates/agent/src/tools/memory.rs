@@ -1,7 +1,7 @@
-//! `memory`: what shall be known in every conversation, in two small files that people can read and edit.
+//! `memory`: notes for every conversation, in two small files that people can read and edit.
 //!
-//! `MEMORY.md` holds what the agent learnt, `USER.md` what it knows of the person. Both are small on purpose: they stand in
-//! every prompt. Not for: where they are, which whoever calls decides.
+//! `MEMORY.md` has what the agent learnt, `USER.md` what it knows about the user. Both are small on purpose, because
+//! they are in every prompt. Not for: their location, which the caller decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ const USER_CHARS: usize = 1_400;
 #[serde(deny_unknown_fields)]
 struct MemoryArguments {
     action: Action,
-    file: Which,
+    file: MemoryFile,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
@@ -43,7 +43,7 @@ enum Action {
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Which {
+enum MemoryFile {
     Memory,
     User,
 }
@@ -63,27 +63,27 @@ impl MemoryFiles {
 
     /// The contents of `MEMORY.md`.
     pub fn memory(&self) -> Result<String, ToolError> {
-        self.text(Which::Memory)
+        self.text(MemoryFile::Memory)
     }
 
     /// The contents of `USER.md`.
     pub fn user(&self) -> Result<String, ToolError> {
-        self.text(Which::User)
+        self.text(MemoryFile::User)
     }
 
-    fn path(&self, which: Which) -> PathBuf {
+    fn path(&self, which: MemoryFile) -> PathBuf {
         self.folder.join(name_of(which))
     }
 
-    fn text(&self, which: Which) -> Result<String, ToolError> {
+    fn text(&self, which: MemoryFile) -> Result<String, ToolError> {
         Ok(text_of(&self.path(which), name_of(which))?.unwrap_or_default())
     }
 }
 
-fn name_of(which: Which) -> &'static str {
+fn name_of(which: MemoryFile) -> &'static str {
     match which {
-        Which::Memory => "MEMORY.md",
-        Which::User => "USER.md",
+        MemoryFile::Memory => "MEMORY.md",
+        MemoryFile::User => "USER.md",
     }
 }
 
@@ -109,8 +109,8 @@ impl MemoryTool {
         let new = changed(&old, &arguments)?;
         let name = name_of(arguments.file);
         let limit = match arguments.file {
-            Which::Memory => MEMORY_CHARS,
-            Which::User => USER_CHARS,
+            MemoryFile::Memory => MEMORY_CHARS,
+            MemoryFile::User => USER_CHARS,
         };
         let chars = new.chars().count();
         // What is too long already may still shrink.

@@ -1,5 +1,5 @@
-//! `patch`: a piece of a file replaced by another. The piece must be there once, so that nothing else is changed by
-//! accident; what is wrong is said so that the model can mend it.
+//! `patch`: replaces a piece of a file. The piece must occur exactly once, so that nothing else is changed by accident;
+//! errors tell the model how to correct the call.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(crate) struct Patch {
     workspace: Workspace,
 }
 
-struct Planned {
+struct PlannedEdit {
     place: PathLocation,
     text: String,
     difference: String,
@@ -46,14 +46,14 @@ impl Patch {
         Self { workspace }
     }
 
-    fn plan(&self, arguments: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, arguments: &Value) -> Result<PlannedEdit, ToolError> {
         let arguments: PatchArguments = read(NAME, arguments)?;
         let place = self.workspace.place(&arguments.path).map_err(|e| failed("edit", &arguments.path, &e))?;
         let old = text_of(&place.path, &place.shown)?.ok_or_else(|| {
             ToolError::Failed(format!("{} does not exist; write_file makes files", place.shown))
         })?;
         let (text, times) = patched(&old, &arguments, &place.shown)?;
-        Ok(Planned { difference: difference(&place.shown, &old, &text), place, text, times })
+        Ok(PlannedEdit { difference: difference(&place.shown, &old, &text), place, text, times })
     }
 }
 
@@ -121,13 +121,13 @@ impl Tool for Patch {
     }
 
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
-        let Planned { place, difference, .. } = self.plan(arguments)?;
+        let PlannedEdit { place, difference, .. } = self.plan(arguments)?;
         Ok(Proposal::write("edit", place, difference))
     }
 
     fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {
         Box::pin(async move {
-            let Planned { place, text, difference, times } = self.plan(arguments)?;
+            let PlannedEdit { place, text, difference, times } = self.plan(arguments)?;
             replace(&place.path, &place.shown, &text)?;
             let places = if times == 1 { "1 place".to_owned() } else { format!("{times} places") };
             Ok(ToolOutput {

@@ -1,7 +1,7 @@
-//! `read_file`: lines of a text file with their numbers, or a picture as such.
+//! `read_file`: lines of a text file with their numbers, or an image.
 //!
-//! Files of any size are read line by line, never whole. What the model was shown and still sees is not shown again: a
-//! second look at the same lines of an unchanged file costs one line, until the view changes.
+//! Files of any size are read line by line, never whole. Lines that the model was shown and still has in view are not
+//! repeated: reading the same lines of an unchanged file again costs one line, until the view changes.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

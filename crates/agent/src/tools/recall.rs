@@ -1,5 +1,5 @@
-//! `recall`: search over the whole record of the conversation, and messages and artifacts read as they were. The answers
-//! are those of the recall tools that other agents call (`throughline-lcm`).
+//! `recall`: searches the whole record of the conversation, and reads messages and artifacts unchanged. The answers are
+//! those of the recall tools that other agents call (`throughline-lcm`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `search_files`: names and content, without what git ignores.
+//! `search_files`: searches names and contents of files, without those that git ignores.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
-//! `terminal`: a command in a shell, with a limit of time and of output; or one that goes on in the background.
+//! `terminal`: runs a command in a shell, with limits of time and output, or in the background.
 //!
-//! Every command runs in a process group of its own, so that stopping it stops what it started. What it prints is kept
-//! within bounds while it runs: the beginning and the end, which say most.
+//! Every command runs in a process group of its own, so that stopping it stops the processes it started. Its output is
+//! bounded while it runs: the beginning and the end are kept.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::kept::Kept;
+use super::output_ends::OutputEnds;
 use super::text_file::failed;
 use crate::arguments::read;
 use crate::danger::{FileKind, dangers_of};
@@ -92,7 +92,7 @@ struct Background {
     command: String,
     /// The process that leads its group.
     leader: Option<u32>,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<OutputEnds>>,
     ended: watch::Receiver<Option<String>>,
     stop: CancellationToken,
 }
@@ -136,7 +136,7 @@ impl Terminal {
         limit: Duration,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        let mut leash = Leash(child.leader);
+        let mut leash = ProcessGroup(child.leader);
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -228,7 +228,7 @@ struct RunningCommand {
     /// As long as this is open the command may run. The guard beside it waits for its end, which comes when this
     /// program is gone, however it went.
     lifeline: Option<ChildStdin>,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<OutputEnds>>,
     reading: tokio::task::JoinHandle<()>,
 }
 
@@ -301,7 +301,7 @@ impl RunningCommand {
         let mut child = shell
             .spawn()
             .map_err(|error| ToolError::Failed(format!("the shell cannot be started: {error}")))?;
-        let kept = Arc::new(Mutex::new(Kept::new(output_bytes)));
+        let kept = Arc::new(Mutex::new(OutputEnds::new(output_bytes)));
         let reading = match child.stdout.take() {
             Some(output) => tokio::spawn(keep(output, Arc::clone(&kept))),
             None => tokio::spawn(std::future::ready(())),
@@ -351,9 +351,9 @@ impl RunningCommand {
 }
 
 /// A command and everything it started, which do not outlive whoever waits for them.
-struct Leash(Option<u32>);
+struct ProcessGroup(Option<u32>);
 
-impl Drop for Leash {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         signal_group(self.0, Signal::Force);
     }
@@ -389,7 +389,7 @@ fn kind_of(path: &Path) -> FileKind {
     }
 }
 
-async fn keep(mut output: impl AsyncRead + Unpin, kept: Arc<Mutex<Kept>>) {
+async fn keep(mut output: impl AsyncRead + Unpin, kept: Arc<Mutex<OutputEnds>>) {
     let mut buffer = vec![0u8; 16 * 1024];
     while let Ok(read) = output.read(&mut buffer).await {
         if read == 0 {

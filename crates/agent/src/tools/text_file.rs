@@ -1,4 +1,4 @@
-//! Files as tools meet them: text within a size, replaced as a whole or not at all.
+//! Text files for tools: read up to a size, and replaced as a whole or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! `write_file`: a whole file, new or in place of an old one.
+//! `write_file`: writes a whole file, new or replacing an old one.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

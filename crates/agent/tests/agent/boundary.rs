@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use throughline_agent::{Agent, AgentEvent, Asking, SaveMemory};
+use throughline_agent::{Agent, AgentEvent, ApprovalMode, SaveMemory};
 use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction};
 use throughline_store::Owner;
 use throughline_testkit::{RecordedRequest, Reply, Script};
@@ -53,7 +53,7 @@ async fn talk(agent: &mut Agent, turns: usize) {
 #[tokio::test]
 async fn memory_is_chosen_beside_the_conversation_when_it_is_compacted() {
     let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(talker)).await;
-    let setup = stage.setup_with(Asking::Always, stage.by_model());
+    let setup = stage.setup_with(ApprovalMode::Always, stage.by_model());
     let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
     talk(&mut agent, 8).await;
     assert_eq!(booked(&stage), 0);
@@ -81,7 +81,7 @@ async fn memory_is_chosen_beside_the_conversation_when_it_is_compacted() {
 #[tokio::test]
 async fn memory_is_not_chosen_where_it_could_not_be_written_or_is_not_wanted() {
     for (asking, save_memory) in
-        [(Asking::Nobody, SaveMemory::AtCompaction), (Asking::Always, SaveMemory::Never)]
+        [(ApprovalMode::Nobody, SaveMemory::AtCompaction), (ApprovalMode::Always, SaveMemory::Never)]
     {
         let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(talker)).await;
         let mut setup = stage.setup_with(asking, stage.by_model());
@@ -101,7 +101,7 @@ async fn person_does_not_wait_for_memory() {
         false => talker(request),
     });
     let stage = Stage::new(WireFormat::Chat, 200_000, script).await;
-    let setup = stage.setup_with(Asking::Always, stage.by_model());
+    let setup = stage.setup_with(ApprovalMode::Always, stage.by_model());
     let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
     talk(&mut agent, 8).await;
     compact(&mut agent).await;
@@ -118,7 +118,7 @@ async fn person_does_not_wait_for_memory() {
 #[tokio::test]
 async fn model_is_not_told_how_full_its_window_is() {
     let stage = Stage::new(WireFormat::Anthropic, 20_000, Script::answering(talker)).await;
-    let mut agent = stage.begin(Asking::Nobody).await;
+    let mut agent = stage.begin(ApprovalMode::Nobody).await;
     let mut turn = 0;
     while agent.session().compactions() < 2 {
         talk(&mut agent, 1).await;
@@ -141,11 +141,11 @@ fn tools(request: &RecordedRequest) -> Vec<String> {
 #[tokio::test]
 async fn tools_of_another_engine_come_with_the_next_compaction() {
     let stage = Stage::new(WireFormat::Chat, 60_000, Script::answering(talker)).await;
-    let mut agent = stage.begin(Asking::Nobody).await;
+    let mut agent = stage.begin(ApprovalMode::Nobody).await;
     talk(&mut agent, 4).await;
     let first = agent.tools_json().unwrap().to_owned();
     drop(agent);
-    let setup = stage.setup_with(Asking::Nobody, stage.lossless());
+    let setup = stage.setup_with(ApprovalMode::Nobody, stage.lossless());
     let mut agent = Agent::resume(setup, &id(), "Another prompt.").await.unwrap();
     talk(&mut agent, 1).await;
     assert_eq!(agent.tools_json(), Some(first.as_str()), "the prefix stays as it was sent");
@@ -170,7 +170,7 @@ async fn tools_of_another_engine_come_with_the_next_compaction() {
     }
     // Another process goes on with the new ones.
     drop(agent);
-    let setup = stage.setup_with(Asking::Nobody, stage.lossless());
+    let setup = stage.setup_with(ApprovalMode::Nobody, stage.lossless());
     let mut agent = Agent::resume(setup, &id(), "Another prompt.").await.unwrap();
     talk(&mut agent, 1).await;
     assert!(has(stage.upstream.calls().last().unwrap()));
@@ -193,7 +193,7 @@ async fn lookups_fit_the_window_and_are_never_set_aside() {
             _ => Reply::text("Seen."),
         });
         let stage = Stage::new(WireFormat::Chat, window_tokens, script).await;
-        let setup = stage.setup_with(Asking::Nobody, stage.lossless());
+        let setup = stage.setup_with(ApprovalMode::Nobody, stage.lossless());
         let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
         let go = CancellationToken::new();
         // More than one result may have, in words of many letters.

@@ -1,7 +1,7 @@
 //! What the loop has to do about context: tools forget what the model no longer sees, a smaller window folds first, long
 //! output is read in pieces.
 
-use throughline_agent::{AgentEvent, Asking};
+use throughline_agent::{AgentEvent, ApprovalMode};
 use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction, Trigger};
 use throughline_store::{ArtifactRange, Owner};
 use throughline_testkit::{RecordedRequest, Reply, Script};
@@ -31,7 +31,7 @@ fn last_result(stage: &Stage) -> String {
 async fn a_file_is_shown_again_once_the_model_no_longer_sees_it() {
     let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(reader)).await;
     stage.write("a.txt", "the harbour gate is blue\n");
-    let mut agent = stage.begin(Asking::Nobody).await;
+    let mut agent = stage.begin(ApprovalMode::Nobody).await;
     let go = CancellationToken::new();
     agent.turn("read", &go).await.unwrap();
     assert!(last_result(&stage).contains("the harbour gate is blue"));
@@ -49,7 +49,7 @@ async fn a_file_is_shown_again_once_the_model_no_longer_sees_it() {
 #[tokio::test]
 async fn a_compaction_that_is_called_off_changes_nothing() {
     let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(reader)).await;
-    let mut agent = stage.begin(Asking::Nobody).await;
+    let mut agent = stage.begin(ApprovalMode::Nobody).await;
     for turn in 0..8 {
         agent.turn(&format!("remark {turn}"), &CancellationToken::new()).await.unwrap();
     }
@@ -65,7 +65,7 @@ async fn a_compaction_that_is_called_off_changes_nothing() {
 #[tokio::test]
 async fn a_model_with_a_smaller_window_folds_before_it_is_asked() {
     let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(reader)).await;
-    let mut agent = stage.begin(Asking::Nobody).await;
+    let mut agent = stage.begin(ApprovalMode::Nobody).await;
     let go = CancellationToken::new();
     for turn in 0..60 {
         agent.turn(&format!("remark {turn}"), &go).await.unwrap();
@@ -102,7 +102,7 @@ async fn long_output_is_set_aside_once_and_read_in_pieces() {
         }
     });
     let stage = Stage::new(WireFormat::Chat, 32_768, script).await;
-    let mut agent = stage.begin(Asking::Never).await;
+    let mut agent = stage.begin(ApprovalMode::Never).await;
     agent.turn("list", &CancellationToken::new()).await.unwrap();
     let aside = stage
         .events()
@@ -144,7 +144,7 @@ async fn a_step_over_its_budget_spills_the_longest_and_nothing_is_worked_out_aga
     stage.write("small.txt", &lines("small", 250));
     stage.write("large.txt", &lines("large", 450));
     stage.write("middle.txt", &lines("middle", 430));
-    let mut agent = stage.begin(Asking::Never).await;
+    let mut agent = stage.begin(ApprovalMode::Never).await;
     agent.turn("read all", &CancellationToken::new()).await.unwrap();
     let results = |call: usize| -> Vec<String> {
         let body = stage.upstream.calls()[call].json();
@@ -160,7 +160,7 @@ async fn a_step_over_its_budget_spills_the_longest_and_nothing_is_worked_out_aga
     // Another process, another file: what was sent is sent again.
     drop(agent);
     stage.write("large.txt", "gone\n");
-    let mut agent = stage.resume(Asking::Never).await;
+    let mut agent = stage.resume(ApprovalMode::Never).await;
     agent.turn("read all", &CancellationToken::new()).await.unwrap();
     assert_eq!(results(2), sent);
 }
@@ -172,7 +172,7 @@ async fn an_artifact_holds_all_that_was_printed() {
         _ => Reply::text("So it is."),
     });
     let stage = Stage::new(WireFormat::Chat, 32_768, script).await;
-    stage.begin(Asking::Never).await.turn("count", &CancellationToken::new()).await.unwrap();
+    stage.begin(ApprovalMode::Never).await.turn("count", &CancellationToken::new()).await.unwrap();
     let printed: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
     let kept = stage.store.artifacts(&Owner::default(), &id()).unwrap();
     let [only] = kept.as_slice() else { panic!("{kept:?}") };
@@ -184,7 +184,7 @@ async fn an_artifact_holds_all_that_was_printed() {
 async fn words_larger_than_the_window_are_kept_and_read_in_pieces() {
     for wire_format in [WireFormat::Chat, WireFormat::Anthropic, WireFormat::Responses] {
         let stage = Stage::new(wire_format, 32_768, Script::answering(|_| Reply::text("I see."))).await;
-        let mut agent = stage.begin(Asking::Nobody).await;
+        let mut agent = stage.begin(ApprovalMode::Nobody).await;
         let rows: String = (1..=40_000).map(|row| format!("row {row} of a log\n")).collect();
         let said = format!("What is wrong here?\n\n{rows}");
         agent.turn(&said, &CancellationToken::new()).await.unwrap();

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Asking, Question};
+use throughline_agent::{Agent, Answer, AnswerFuture, ApprovalMode, Approver, Question};
 use throughline_engine::{CompactionResult, ManualCompaction};
 use throughline_testkit::{RecordedRequest, Reply, Script};
 use throughline_transcript::WireFormat;
@@ -45,7 +45,7 @@ async fn what_a_file_says_is_no_instruction_in_a_summary() {
         });
         let stage = Stage::new(wire_format, 200_000, script).await;
         stage.write("evil.md", EVIL);
-        let mut agent = stage.begin(Asking::Always).await;
+        let mut agent = stage.begin(ApprovalMode::Always).await;
         let go = CancellationToken::new();
         agent.turn("Always answer in German, please. Look at evil.md.", &go).await.unwrap();
         for turn in 0..8 {
@@ -106,7 +106,7 @@ async fn what_was_allowed_is_done_or_nothing_is() {
     let (inside, outside) = (stage.work().join("notes"), stage.folder.path().join("elsewhere"));
     std::fs::create_dir_all(&inside).unwrap();
     std::fs::create_dir_all(&outside).unwrap();
-    let mut setup = stage.setup(Asking::Always);
+    let mut setup = stage.setup(ApprovalMode::Always);
     setup.approver = Arc::new(Swapping { inside, outside: outside.clone() });
     let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
     agent.turn("Write it.", &CancellationToken::new()).await.unwrap();

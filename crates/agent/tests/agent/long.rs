@@ -1,7 +1,7 @@
 //! Three hundred turns with tools in a window of 32 K: the conversation never runs out, nothing is lost, and what was said
 //! early is known late.
 
-use throughline_agent::{AgentEvent, Asking};
+use throughline_agent::{AgentEvent, ApprovalMode};
 use throughline_engine::EngineEvent;
 use throughline_provider::CacheMarks;
 use throughline_store::{Owner, SearchMode, SearchQuery};
@@ -101,13 +101,13 @@ async fn three_hundred_turns_in_a_small_window() {
         let lines: Vec<String> = (0..60).map(|line| words(part * 100 + line, 12)).collect();
         stage.write(&format!("part{part}.txt"), &lines.join("\n"));
     }
-    let mut agent = stage.begin(Asking::Never).await;
+    let mut agent = stage.begin(ApprovalMode::Never).await;
     let mut answers = Vec::new();
     for turn in 0..TURNS {
         // Half way the process ends and another takes over.
         if turn == TURNS / 2 {
             drop(agent);
-            agent = stage.resume(Asking::Never).await;
+            agent = stage.resume(ApprovalMode::Never).await;
         }
         let done = agent.turn(&said(turn), &CancellationToken::new()).await;
         let done = done.unwrap_or_else(|error| panic!("turn {turn} reached the person as an error: {error}"));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use throughline_agent::{
-    Agent, AgentEvent, AgentSetup, Answer, AnswerFuture, Approver, Asking, MemoryFiles, OutputLimit,
+    Agent, AgentEvent, AgentSetup, Answer, AnswerFuture, ApprovalMode, Approver, MemoryFiles, OutputLimit,
     Question, SaveMemory, ToolBox, Workspace,
 };
 use throughline_engine::{
@@ -125,7 +125,7 @@ impl Stage {
         }
     }
 
-    pub(crate) fn setup(&self, asking: Asking) -> AgentSetup {
+    pub(crate) fn setup(&self, asking: ApprovalMode) -> AgentSetup {
         let target = self.target();
         let limit = OutputLimit::of(&target.policy);
         let events = Arc::clone(&self.events);
@@ -162,7 +162,7 @@ impl Stage {
     }
 
     /// The same with another engine.
-    pub(crate) fn setup_with(&self, asking: Asking, engine: Arc<dyn ContextEngine>) -> AgentSetup {
+    pub(crate) fn setup_with(&self, asking: ApprovalMode, engine: Arc<dyn ContextEngine>) -> AgentSetup {
         let mut setup = self.setup(asking);
         setup.session.engine = engine;
         setup
@@ -201,12 +201,12 @@ impl Stage {
         }
     }
 
-    pub(crate) async fn begin(&self, asking: Asking) -> Agent {
+    pub(crate) async fn begin(&self, asking: ApprovalMode) -> Agent {
         Agent::begin(self.setup(asking), self.new_session(), PROMPT).await.unwrap()
     }
 
     /// As another process would, with another prompt in its hands.
-    pub(crate) async fn resume(&self, asking: Asking) -> Agent {
+    pub(crate) async fn resume(&self, asking: ApprovalMode) -> Agent {
         Agent::resume(self.setup(asking), &id(), "Another prompt.").await.unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! Times as people read and type them: `3 h ago`, `2026-11-15 09:30`, `7d`, `yesterday`.
 //!
-//! Nothing here looks at a clock: what time it is and where the user lives are passed in.
+//! Nothing here reads the clock: the current time and the time zone are passed in.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! What a person is asked before a tool does something, and what counts as an answer.
+//! The question before a tool runs, and the accepted answers.
 
 use owo_colors::OwoColorize as _;
 use throughline_agent::{Answer, Question};

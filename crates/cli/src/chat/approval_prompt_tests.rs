@@ -1,7 +1,7 @@
 //! What a person is shown before they allow something is exactly what will be done.
 
 use proptest::prelude::*;
-use throughline_agent::{Approvals, Asking, Effect, Judgement, Proposal};
+use throughline_agent::{ApprovalMode, Approvals, Effect, Judgement, Proposal};
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn question_about(command: &str) -> Question {
         dangers: Vec::new(),
     };
     let proposal = Proposal { title: "run it".to_owned(), effects: vec![effect] };
-    match Approvals::new(Asking::Always).judge(&proposal) {
+    match Approvals::new(ApprovalMode::Always).judge(&proposal) {
         Judgement::Ask(question) => question,
         other => panic!("{other:?}"),
     }

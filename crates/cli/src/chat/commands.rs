@@ -1,4 +1,4 @@
-//! What slash commands do. Most of them are commands of the program itself, carried out for this conversation.
+//! The slash commands. Most of them run a command of the program on this conversation.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `/context`: what fills the window, and how far it is to the next compaction.
+//! `/context`: what fills the window, and how many tokens are left before the next compaction.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;

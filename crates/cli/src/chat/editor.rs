@@ -1,4 +1,4 @@
-//! The line a person types: history, completion of commands, files and sessions, several lines, paste.
+//! The input line: history, completion of commands, files and sessions, several lines, paste.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

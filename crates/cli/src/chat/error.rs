@@ -1,4 +1,4 @@
-//! What a conversation can run into, in words for the person who holds it.
+//! The errors of a conversation, as messages for the user.
 
 use throughline_engine::SessionError;
 use throughline_provider::ProviderError;

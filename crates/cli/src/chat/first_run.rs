@@ -1,7 +1,7 @@
-//! Where there is no model yet: what was found in the environment and on this machine, and how to begin with it.
+//! The start without a configured model: shows the providers and local servers that were found, and how to use them.
 //!
-//! Never a bare error: whoever has a key or a local server is told which setting takes it, and at a terminal is helped to
-//! write it.
+//! The error names the setting to change for each key or server that was found. At a terminal, the user can choose a model
+//! and save the setting.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Code in colours: strings, comments, numbers and the words of a language. One line at a time, for any language, without
-//! a grammar: wrong now and then, and never in the way.
+//! Colours for code: strings, comments, numbers and keywords. It works line by line, for any language and without a grammar,
+//! so it is sometimes wrong.
 
 use owo_colors::OwoColorize as _;
 

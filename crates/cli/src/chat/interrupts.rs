@@ -1,5 +1,5 @@
-//! Ctrl-C while something runs, as a key or as a signal. Listened for from the beginning, so that none is lost between two things that can be
-//! stopped.
+//! Ctrl-C while something runs, as a key or as a signal. The listener runs from the start, so that no Ctrl-C is lost between
+//! two operations.
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

@@ -1,10 +1,10 @@
-//! The keyboard while nobody reads a line: keys typed into an answer are not echoed into it, and wait for their turn.
+//! The keyboard while no input line is read: typed keys are not echoed into the answer, and are queued.
 //!
-//! A line that ends with Enter is queued and sent after the answer. What was typed without Enter is put into the next
-//! line, where the person sees it and sends it or not. Queued lines come back into that line, and are not sent, when the
-//! answer is stopped or fails; so does a line that looks like an answer to a question that came up after it was typed.
-//! Nothing is approved by what was typed before a question was seen. Ctrl-C is read as the key it is, so that two of them
-//! are two however close they come: as signals they could be one.
+//! A line that ends with Enter is queued and sent after the answer. Text without Enter is put into the next input line,
+//! where the user can edit it. If the answer is stopped or fails, queued lines are put into the input line instead of being
+//! sent. The same happens to a line that looks like an answer to a question that appeared after it was typed: nothing typed
+//! before a question is visible can approve anything. Ctrl-C is read as a key, because two signals in quick succession could
+//! arrive as one.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,7 @@
-//! Markdown as it comes: words appear at once as they are, and each line gets its looks when it is complete. A word that
-//! turns out not to fit its row is taken to the next.
+//! Formats Markdown while it streams: words appear at once, and each line is formatted when it is complete. A word that does
+//! not fit the row is moved to the next one.
 //!
-//! Without colours nothing but that is changed: Markdown reads well as it is. Not for: printing; it gives back what is to
-//! be written.
+//! Without colours, only the line breaks change. Not for: printing; it returns the text to print.
 
 use owo_colors::OwoColorize as _;
 use unicode_width::UnicodeWidthChar as _;

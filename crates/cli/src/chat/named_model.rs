@@ -1,8 +1,8 @@
-//! The model that is named is the model that is called, or the start says why not.
+//! Makes sure that the model the user named is the model that is called; otherwise the start fails with the reason.
 //!
-//! Some servers take any name for the model they have. A name on the command line is therefore held against what the
-//! configured endpoint lists: a model that is not there is asked at the provider whose it is, where there is a key for it,
-//! and refused otherwise. Where settings or the command line name the server too, it is asked there, with a warning.
+//! Some servers accept any name and answer with the model they have. So a name from the command line is checked against the
+//! model list of the configured endpoint. A model that is not listed is called at its own provider if there is a key for it,
+//! and refused otherwise. If the settings or the command line name the server too, it is called there, with a warning.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Asking, NobodyThere, Question};
+use throughline_agent::{Agent, Answer, AnswerFuture, ApprovalMode, Approver, DenyAll, Question};
 use throughline_engine::SessionError;
 use throughline_wire::StopReason;
 use tokio_util::sync::CancellationToken;
@@ -69,8 +69,8 @@ pub(super) async fn run(setup: &ChatSetup, args: &ChatArgs, question: &str) -> R
     let audience = if args.json { Audience::Program } else { Audience::Script };
     let screen = Arc::new(Screen::new(&setup.app, audience));
     let approver: Arc<dyn Approver> = match setup.asking() {
-        Asking::Always => Arc::new(StderrApprover(Arc::clone(&setup.app))),
-        Asking::Never | Asking::Nobody => Arc::new(NobodyThere),
+        ApprovalMode::Always => Arc::new(StderrApprover(Arc::clone(&setup.app))),
+        ApprovalMode::Never | ApprovalMode::Nobody => Arc::new(DenyAll),
     };
     let frontend = Frontend { approver, events: Arc::<Screen>::clone(&screen) };
     let (wish, naming) = (setup.wish(args.model.as_deref()), ModelChoice::of(args, setup));

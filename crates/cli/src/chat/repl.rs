@@ -1,4 +1,4 @@
-//! A conversation with a person at a terminal.
+//! The interactive loop of a conversation at a terminal.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

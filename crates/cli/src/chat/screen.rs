@@ -1,14 +1,14 @@
-//! What a person sees while the agent works.
+//! The output of a conversation.
 //!
-//! At a terminal everything goes to one stream in the order it happens, with one line at the bottom that comes and goes
-//! while something runs. For scripts only the answer goes to stdout. Not for: deciding anything.
+//! At a terminal, everything goes to one stream in order, with a status line at the bottom while something runs. For
+//! scripts, only the answer goes to stdout. Not for: decisions.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use owo_colors::OwoColorize as _;
 use rustyline::ExternalPrinter;
-use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, WordsSetAside};
+use throughline_agent::{AgentEvent, AgentEvents, AnswerReport, ToolDone, ToolEnd, WordsSetAside};
 use throughline_compaction::Quality;
 use throughline_engine::{CompressReport, EngineEvent, Trigger};
 use throughline_wire::StopReason;
@@ -338,7 +338,7 @@ impl Screen {
         }
     }
 
-    fn answered(&self, state: &mut ScreenState, answered: &Answered) {
+    fn answered(&self, state: &mut ScreenState, answered: &AnswerReport) {
         let tally = &mut state.tally;
         tally.calls += 1;
         tally.usage += answered.usage;

@@ -1,18 +1,18 @@
-//! What a conversation is made of, from settings and the machine: the record, the model, the engine, the tools, the prompt.
+//! Opens the parts of a conversation from the settings: record, model, engine, tools, prompt.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use throughline_agent::{
-    AgentEvents, AgentSetup, Approver, Asking, MemoryFiles, OutputLimit, PromptParts, SaveMemory, ToolBox,
-    Workspace, context_files,
+    AgentEvents, AgentSetup, ApprovalMode, Approver, MemoryFiles, OutputLimit, PromptParts, SaveMemory,
+    ToolBox, Workspace, context_files,
 };
 use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
     Automatic, CallPolicy, ContextEngine, Host, LockPolicy, ModelTarget, RecordPolicy, RouteHealth,
     SessionSetup, ToolOutputPolicy, learnt_window,
 };
-use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
+use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, Store};
 use throughline_tokens::Catalogue;
@@ -49,7 +49,7 @@ pub(super) struct ChatSetup {
     pub(super) store: Arc<dyn Store>,
     pub(super) owner: Owner,
     pub(super) folder: PathBuf,
-    asking: Asking,
+    asking: ApprovalMode,
     /// For slash commands that are commands of the program.
     pub(super) run_command: RunCommand,
     host: Arc<LocalHost>,
@@ -102,9 +102,9 @@ impl ChatSetup {
         // Search says itself when its model does not answer; a line in the middle of a conversation helps nobody.
         make_vectors(app, &settings, &store, |_| ());
         let asking = match (args.yolo, app.can_ask) {
-            (true, _) => Asking::Never,
-            (false, true) => Asking::Always,
-            (false, false) => Asking::Nobody,
+            (true, _) => ApprovalMode::Never,
+            (false, true) => ApprovalMode::Always,
+            (false, false) => ApprovalMode::Nobody,
         };
         Ok(Self {
             catalogue: catalogue(app)?,
@@ -122,7 +122,7 @@ impl ChatSetup {
     }
 
     /// Whether people are asked before anything is done.
-    pub(super) fn asking(&self) -> Asking {
+    pub(super) fn asking(&self) -> ApprovalMode {
         self.asking
     }
 
@@ -177,7 +177,8 @@ impl ChatSetup {
         }
         let learnt = learnt_window(self.store.as_ref(), &learnt_scope(&endpoint, &wish.model), self.now_ms())
             .map_err(refused)?;
-        let before = KnownFacts { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let before =
+            ModelFactSources { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
         let is_known = !endpoint.base.is_local() && self.catalogue.of(&wish.model).facts.entry.is_some();
         let at = if is_known {
             ModelAtEndpoint::of(wish, Some(endpoint), &before)

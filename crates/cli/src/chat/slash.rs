@@ -1,4 +1,4 @@
-//! What can be typed with a slash in front: names, what they are for, and the nearest name for a slip of the finger.
+//! Parses slash commands: names, descriptions, and the nearest name for a typing error.
 
 use crate::ui::text::on_one_line;
 

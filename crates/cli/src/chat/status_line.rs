@@ -64,7 +64,7 @@ pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent
         ("folder", path_words(&setup.folder)),
         ("session", agent.session().id().to_string()),
     ];
-    if setup.asking() == throughline_agent::Asking::Never {
+    if setup.asking() == throughline_agent::ApprovalMode::Never {
         rows.push(("asks", "never: everything is done without asking (--yolo)".to_owned()));
     }
     let mut out = String::new();

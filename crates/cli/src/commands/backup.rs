@@ -1,4 +1,4 @@
-//! `throughline backup`: a copy of the record, whole and consistent, while others go on using it.
+//! `throughline backup`: a consistent copy of the record, made while other processes use it.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! `throughline compress`: compact a transcript, or show what that would do.
+//! `throughline compress`: compacts a transcript, or shows the plan without doing it.
 //!
-//! The report goes to stdout, warnings to stderr. Messages are passed through as the bytes they came as.
+//! The report goes to stdout, warnings to stderr. Untouched messages keep their bytes.
 
 mod args;
 mod view;

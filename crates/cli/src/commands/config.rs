@@ -1,4 +1,4 @@
-//! `throughline config`: what is set, where it came from, and changing it.
+//! `throughline config`: shows the settings and where each comes from, and changes them.
 
 use std::path::{Path, PathBuf};
 

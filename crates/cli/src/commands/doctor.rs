@@ -1,4 +1,4 @@
-//! `throughline doctor`: what is wrong with the record, and mending it.
+//! `throughline doctor`: finds problems of the record, and repairs them.
 
 mod view;
 

@@ -1,4 +1,4 @@
-//! `throughline engine --stdio`: Throughline as the context engine of another agent.
+//! `throughline engine --stdio`: serves Throughline as the context engine of another agent.
 
 use std::sync::Arc;
 

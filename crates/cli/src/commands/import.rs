@@ -1,4 +1,4 @@
-//! `throughline import`: histories of other programs into the record.
+//! `throughline import`: imports the histories of other programs into the record.
 
 mod view;
 

@@ -1,4 +1,4 @@
-//! `throughline insights`: totals by day, model, project and tool, and what the cache saved.
+//! `throughline insights`: totals by day, model, project and tool, and the savings by the provider's cache.
 
 mod view;
 

@@ -1,4 +1,4 @@
-//! `throughline inspect`: what fills the context, what is broken in it, and how near the limit it is.
+//! `throughline inspect`: shows what fills the context, which rules it breaks, and how near the limit it is.
 
 mod view;
 

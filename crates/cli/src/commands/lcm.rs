@@ -1,4 +1,4 @@
-//! `throughline lcm`: the summaries of a conversation, from the newest to the words they stand for.
+//! `throughline lcm`: the summaries of a conversation, from the newest down to the messages they cover.
 
 use clap::{Args, Subcommand};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `throughline man`: manual pages, from the same arguments as the help. For packages; hidden from people.
+//! `throughline man`: manual pages generated from the arguments, like the help. For packages; hidden from the help.
 
 use std::path::PathBuf;
 

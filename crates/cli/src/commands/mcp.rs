@@ -1,4 +1,4 @@
-//! `throughline mcp`: recall for any agent that speaks the Model Context Protocol, over standard input and output.
+//! `throughline mcp`: recall for agents that speak the Model Context Protocol, over standard input and output.
 
 use std::sync::Arc;
 

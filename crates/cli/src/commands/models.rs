@@ -1,4 +1,4 @@
-//! `throughline models`: what is known of a model, and who says so.
+//! `throughline models`: the known limits and prices of models, each with its source.
 
 mod view;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use throughline_config::{Settings, WindowScope};
 use throughline_engine::learnt_window;
-use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
+use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
 use throughline_provider::{Endpoint, EndpointError, ListedModel};
 use throughline_tokens::{Catalogue, Cost, Limits, OwnValue, PriceBasis, PricedCall, Usage};
 
@@ -113,7 +113,8 @@ impl ModelLookup<'_> {
             Some(endpoint) => self.learnt(endpoint, &wish.model)?,
             None => None,
         };
-        let before = KnownFacts { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let before =
+            ModelFactSources { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
         let model = match endpoint {
             Some(endpoint) if !args.offline => {
                 let client = client(self.app, &endpoint)?;
@@ -171,7 +172,8 @@ impl ModelLookup<'_> {
         let window = wish.window.clone().filter(|window| matches!(window.scope, WindowScope::Model(_)));
         let wish = ModelSpec { window, ..wish.clone() }.named(name);
         let said = served.and_then(|(_, listed)| listed.window);
-        let before = KnownFacts { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
+        let before =
+            ModelFactSources { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
         let endpoint = served.map(|(endpoint, _)| endpoint.clone());
         let model = ModelAtEndpoint::of(&wish, endpoint, &before);
         ListedRow { rates: self.rates(&model), model }

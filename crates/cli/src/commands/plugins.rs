@@ -1,4 +1,4 @@
-//! `throughline plugins`: the context engines there are, and what is wrong with them.
+//! `throughline plugins`: the installed context engines, and their problems.
 
 mod check;
 

@@ -1,4 +1,4 @@
-//! `throughline replay`: what recorded conversations cost, and what they would cost through the managed call.
+//! `throughline replay`: the cost of recorded conversations, as they were and as managed calls.
 
 mod view;
 

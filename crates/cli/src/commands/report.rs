@@ -1,4 +1,4 @@
-//! `throughline report`: one conversation as a single HTML file that needs no server and runs no scripts.
+//! `throughline report`: one conversation as a single HTML file without scripts, which needs no server.
 
 mod chart;
 mod page;

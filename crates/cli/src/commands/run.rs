@@ -1,7 +1,7 @@
-//! `throughline run`: a client behind a gateway, in one command.
+//! `throughline run`: starts a client behind a gateway.
 //!
-//! The gateway is another process, shared by all runs on this home directory, and ends with the last of them. The client
-//! is started with its address in variables or arguments; none of its files change, and its terminal is its own.
+//! The gateway is another process, shared by all runs with this home directory, and stops with the last of them. The client
+//! gets the gateway's address in variables or arguments. None of its files change, and it uses the terminal directly.
 
 mod client_command;
 mod connection;

@@ -1,4 +1,4 @@
-//! `throughline savings`: what was paid, and what the same requests would have cost directly.
+//! `throughline savings`: what was paid, and what the same requests would have cost without Throughline.
 
 mod view;
 

@@ -1,4 +1,4 @@
-//! `throughline search`: search everything recorded, by words or as a substring.
+//! `throughline search`: searches the whole record, by words or as a substring.
 
 mod view;
 

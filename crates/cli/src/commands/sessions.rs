@@ -1,4 +1,4 @@
-//! `throughline sessions`: what is recorded, and changing it.
+//! `throughline sessions`: lists, shows and changes recorded sessions.
 
 mod args;
 mod change;

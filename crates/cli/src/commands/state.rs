@@ -1,4 +1,4 @@
-//! `throughline state`: what is known of where a conversation stands, and corrections to it.
+//! `throughline state`: the state of a conversation (tasks, decisions, requests), and corrections to it.
 
 mod view;
 

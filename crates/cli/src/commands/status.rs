@@ -1,4 +1,4 @@
-//! `throughline status`: which gateways run, who uses them, and what calls cost today.
+//! `throughline status`: the running gateways, their clients, and the cost of today's calls.
 
 use clap::Args;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `throughline token`: who may use the gateway.
+//! `throughline token`: creates, lists and revokes access tokens for the gateway.
 
 use clap::{Args, Subcommand};
 use serde_json::json;

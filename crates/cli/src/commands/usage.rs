@@ -1,4 +1,4 @@
-//! `throughline usage`: tokens by bucket, calls, cost, cache share, and how full the window is.
+//! `throughline usage`: tokens by kind, calls, cost, cache share, and how full the window is.
 
 pub(super) mod view;
 

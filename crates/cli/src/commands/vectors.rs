@@ -1,4 +1,4 @@
-//! `throughline vectors`: how far the vectors for search by meaning are, what they cost, and making them now.
+//! `throughline vectors`: the progress and cost of the vectors for search by meaning, and computing them now.
 
 use clap::Args;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Installed engines as far as they can be judged without starting them: the manifest, and whether its program exists.
+//! Installed engines, checked without starting them: the manifest, and whether the program exists.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! What this program offers to context engines in other processes: summaries by the configured models, a store of their
-//! own in the home directory, and the terminal for what they have to say.
+//! The services for context engines in other processes: summaries by the configured models, storage in the home directory,
+//! and messages on the terminal.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

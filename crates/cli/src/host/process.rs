@@ -1,4 +1,4 @@
-//! This process and others: who holds a lock, and whether they still run.
+//! Identifies this process and others: who holds a lock, and whether it still runs.
 
 use throughline_store::Holder;
 

@@ -1,4 +1,4 @@
-//! Locks as commands hold them: taken, renewed while the work lasts, and let go.
+//! Locks of commands: acquired, renewed while the command runs, and released.
 
 use throughline_store::{LockOutcome, LockRecord, LockRequest, Millis, Store};
 

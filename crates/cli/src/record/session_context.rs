@@ -1,5 +1,5 @@
-//! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
-//! sent before them.
+//! A recorded session as input of the transcript commands: its view as messages, and the preamble that was last sent with
+//! them.
 
 use throughline_engine::{LimitsInUse, LoadedView, PendingRequest, SizeBasis};
 use throughline_models::RecordedClient;

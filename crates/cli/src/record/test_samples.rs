@@ -1,4 +1,4 @@
-//! Small pieces of a record, written out for tests of what is printed about them.
+//! Small excerpts of a record, written out for tests of the output.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

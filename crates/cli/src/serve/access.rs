@@ -1,4 +1,4 @@
-//! Who may use the gateway: programs of this machine, or holders of tokens; and whether others can listen to them.
+//! Who may use the gateway: programs on this machine, or holders of tokens; with warnings about unencrypted addresses.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

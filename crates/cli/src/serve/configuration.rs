@@ -1,4 +1,4 @@
-//! From settings to what a gateway does, at its start and whenever it is told to look at its configuration again.
+//! Turns settings into the configuration of a gateway, at its start and at each reload.
 
 use std::sync::Arc;
 use std::time::Duration;

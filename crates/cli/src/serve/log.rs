@@ -1,5 +1,5 @@
-//! What the operator of the gateway reads: one line for every request, what was done about the context, and a summary at
-//! the end. A line in text form has the time and a level in front: `info`, or `warning` for what somebody should look at.
+//! The log of the gateway: one line for each request, one for each action on a context, and a summary at the end. In text
+//! form, a line begins with the time and a level: `info`, or `warning` for what the operator should look at.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

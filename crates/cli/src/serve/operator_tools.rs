@@ -1,5 +1,5 @@
-//! What the page of a gateway shows its operator and lets them change: settings, tokens, the state of the record. The same
-//! as `throughline config`, `throughline token` and `throughline doctor --quick` do.
+//! The operator's part of the gateway's page: settings, tokens, the state of the record. It does the same as
+//! `throughline config`, `throughline token` and `throughline doctor --quick`.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Which user of this machine a connection over loopback comes from.
+//! Finds out which user of this machine a loopback connection comes from.
 //!
-//! Linux lists its connections with their users in `/proc/net`. Other systems do not tell without privileges; there every user
-//! of the machine is let in, and the start says so.
+//! Linux lists connections with their users in `/proc/net`. Other systems show them only to privileged processes; there,
+//! every user of the machine is admitted, and the start says so.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `throughline open`: the page of the gateway on the local record, for one person and as long as the command runs.
+//! `throughline open`: serves the gateway's page for the local record, to one user and while the command runs.
 
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! The tools that models are given in the gateway: those of the lossless engine for the conversation they are in, and
-//! search over all conversations of its owner.
+//! The tools that the gateway gives to models: those of the lossless engine for the current conversation, and search over
+//! all conversations of its owner.
 
 use std::sync::Arc;
 

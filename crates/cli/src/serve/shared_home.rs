@@ -1,7 +1,7 @@
-//! Other gateways on the same home: each says by a lock that it runs, and finds those of the others.
+//! Finds other gateways with the same home directory: each holds a lock that shows that it runs.
 //!
-//! Nothing is refused: gateways on one home notice what the others write. A person who started a second one by accident
-//! should know all the same.
+//! Several gateways are allowed: each notices what the others write. A second one may be a mistake, so the start names the
+//! others.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! What signals mean to a gateway: stop after the answers that have begun, stop at once, or look at the configuration
-//! again.
+//! The signals of a gateway: stop after the current answers, stop at once, or reload the configuration.
 
 use std::sync::Arc;
 

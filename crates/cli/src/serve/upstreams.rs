@@ -1,4 +1,4 @@
-//! Who the gateway asks: one server from the command line, those of the settings, or the providers themselves.
+//! The upstreams of the gateway: one from the command line, those in the settings, or the providers themselves.
 
 use throughline_config::{GatewayUpstream, Settings};
 use throughline_gateway::{UpstreamSpec, Upstreams};

@@ -1,7 +1,7 @@
-//! Settings files of other programs: trees that remember where each value stands, and edits that change nothing else.
+//! Settings files of other programs: parsed into trees with the position of each value, and edited without other changes.
 //!
-//! An edit is one replacement in the text. It is only taken if the file then says what was asked for, and the same as before
-//! everywhere else; a file that is written in a way for which this fails is not edited at all.
+//! An edit replaces one part of the text. It is applied only if the file then has the intended value and is otherwise
+//! unchanged. A file in a style for which this fails is not edited at all.
 
 mod json;
 mod toml;

@@ -1,4 +1,4 @@
-//! What `setup` is about to do to the files of a client: worked out and shown first, then carried out as a whole.
+//! The changes that `setup` will make to the files of a client: computed and shown first, then applied together.
 
 use std::path::{Path, PathBuf};
 

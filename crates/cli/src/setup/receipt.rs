@@ -1,4 +1,4 @@
-//! What `setup` wrote, kept in the home directory: the files as they were and as they were left, and each value.
+//! What `setup` wrote, stored in the home directory: each file before and after, and each value.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Writing settings into a file of another program, and taking them out again after the program changed the file elsewhere.
+//! Writes settings into a file of another program, and removes them again even if the program changed the file since.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(crate) struct WrittenSetting {
 
 /// A file after settings were taken out of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Undone {
+pub(crate) struct Removal {
     pub(crate) text: String,
     /// Values that somebody changed since; they stay.
     pub(crate) changed: Vec<Vec<String>>,
@@ -81,8 +81,8 @@ pub(crate) fn undo(
     format: FileFormat,
     text: &str,
     written: &[WrittenSetting],
-) -> Result<Undone, EditRefusal> {
-    let mut undone = Undone { text: text.to_owned(), changed: Vec::new() };
+) -> Result<Removal, EditRefusal> {
+    let mut undone = Removal { text: text.to_owned(), changed: Vec::new() };
     for setting in written.iter().rev() {
         let text = &undone.text;
         match format.value(text, &setting.path)? {

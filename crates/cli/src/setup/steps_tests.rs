@@ -127,7 +127,7 @@ fn values_that_were_there_come_back() {
         assert!(after.contains(URL) && !after.contains("http://own"), "{after}");
         assert_eq!(
             undo(format, &after, &written).unwrap(),
-            Undone { text: before.to_owned(), changed: Vec::new() }
+            Removal { text: before.to_owned(), changed: Vec::new() }
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Figures for people: money, rounded counts, bars and sparklines. Everything reads without colour.
+//! Figures for people: money, rounded counts, bars and sparklines. All of them are readable without colour.
 
 use crate::ui::text::thousands;
 

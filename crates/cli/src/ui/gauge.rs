@@ -1,4 +1,4 @@
-//! The gauge: how full a window is, with the threshold marked. Readable without colour.
+//! The gauge: how full a window is, with the threshold marked. It is readable without colour.
 
 use std::fmt::Write as _;
 

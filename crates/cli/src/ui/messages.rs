@@ -1,4 +1,4 @@
-//! One message for people: its words, calls and results, without anything that a terminal would act on.
+//! Prints one message: its text, calls and results, without terminal control characters.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! A line on stderr that changes while something takes its time; nothing where nobody watches.
+//! A progress line on stderr. Nothing is printed if stderr is not a terminal.
 
 use std::time::{Duration, Instant};
 

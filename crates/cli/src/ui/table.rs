@@ -1,5 +1,5 @@
-//! Tables of text: columns set apart by two spaces, numbers to the right, the last column shortened or wrapped to what
-//! is left. Where the columns do not fit beside each other, each row is a block of lines, one for each cell.
+//! Tables of text: columns separated by two spaces, numbers aligned right, the last column shortened or wrapped to the
+//! remaining width. If the columns do not fit beside each other, each row becomes a block with one line for each cell.
 
 use owo_colors::OwoColorize;
 

@@ -1,6 +1,6 @@
-//! Text of others made fit for a terminal: no control characters, no broken lines, no more columns than there are.
+//! Makes text of others safe and fit for a terminal: without control characters, and no wider than the terminal.
 //!
-//! Transcripts are full of tool output with colour codes and cursor movements; none of that may reach the screen.
+//! Transcripts are full of tool output with colour codes and cursor movements, which must not reach the screen.
 
 use throughline_transcript::noun;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

@@ -1,4 +1,4 @@
-//! Reading a tool call: what it is about, in the words of its arguments.
+//! Parses a tool call: its subject, from the arguments.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Answers in an envelope: some agents wrap what a tool printed into a JSON object with its status.
+//! Results in an envelope: some agents wrap the output of a tool into a JSON object with its status.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Tools by what they do, whatever an agent calls them.
+//! Families of tools by what they do, under whatever name an agent has them.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! One informative line for a call and its answer: what takes the place of an old tool result.
+//! One informative line for a call and its result, which replaces an old tool result.
 
 use super::call::Act;
 use super::family::ToolFamily;

@@ -1,4 +1,4 @@
-//! Reading a tool's answer: how it ended, how much it was, and what went wrong, word for word.
+//! Parses a tool's result: how the call ended, how long the output is, and the error message verbatim.
 
 use super::envelope::{hits, unwrapped};
 use super::family::ToolFamily;

@@ -1,8 +1,8 @@
-//! How a call ended, as far as its answer shows: ok, failed or unknown.
+//! How a call ended, as far as its result shows: ok, failed or unknown.
 //!
-//! [`read_status`] is a pure function over the answer. Success needs evidence: a mark on the wire, a status of zero, or a
-//! test runner or build tool that reports success. An answer without evidence is [`CallStatus::Unknown`], and one that
-//! reports a failure is never [`CallStatus::Ok`], whatever else it says. The formats of agents and tools are in
+//! [`read_status`] is a pure function of the result. Success needs evidence: a flag in the wire format, exit status
+//! zero, or a test runner or build tool that reports success. A result without evidence is [`CallStatus::Unknown`], and
+//! one that reports a failure is never [`CallStatus::Ok`], whatever else it says. The formats of agents and tools are in
 //! `status_readers.rs`, one reader each.
 
 use super::family::ToolFamily;

@@ -1,7 +1,7 @@
-//! Large source files read as a whole: their signatures, and the lines around the words of the question.
+//! Large source files that were read as a whole: their signatures, and the lines around the words of the request.
 //!
-//! A file that is about to be edited must stay exact, so only files too large to be edited from one reading are shortened;
-//! the agent then reads the ranges it needs.
+//! A file that is about to be edited must stay exact, so only files too large to be edited from one reading are
+//! shortened; the agent then reads the ranges it needs.
 
 use super::draft::Draft;
 use super::lines::{LineChoice, counted, tells_of_error};

@@ -1,5 +1,5 @@
-//! Unified diffs: every header and every change; of the unchanged lines only those next to a change. Files that programs
-//! write (lock files, minified sources) keep their names and counts.
+//! Unified diffs: every header and change, and only those unchanged lines that are next to a change. Of generated files
+//! (lock files, minified sources), only names and counts stay.
 
 use super::draft::{Draft, MARK};
 use super::lines::{LineChoice, counted, tells_of_error};

@@ -1,4 +1,4 @@
-//! What every kind of content is shortened to.
+//! The shortened text under construction, for every kind of content.
 
 /// Begins every mark of something left out. A text that holds one was shortened before, or by somebody else.
 pub(crate) const MARK: &str = "[left out: ";

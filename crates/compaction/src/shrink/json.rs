@@ -1,5 +1,5 @@
-//! JSON: of long lists the first elements, the last, the errors, the ones of another shape and the first with each value of
-//! a field that has few; of long texts their beginning and end. The result is valid JSON.
+//! JSON: of long lists, the first elements, the last, the errors, those of another shape, and the first with each value
+//! of a field with few values; of long texts, the beginning and end. The result is valid JSON.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Text in lines: which of them tell of an error, which are kept, and how the gaps between them are marked.
+//! Text in lines: which lines report an error, which stay, and how gaps between them are marked.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Search results and lists of paths: something of every file, and how much more there is.
+//! Search results and lists of paths: some of every file, and the count of the rest.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
 //! Tables of text: header, first and last rows, errors, the rows with the smallest and largest numbers, and one row for
-//! each value of a column that has few. Every row that is left is whole.
+//! each value of a column with few values. Every row that stays is whole.
 
 use std::collections::HashSet;
 

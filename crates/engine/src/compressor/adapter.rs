@@ -1,8 +1,7 @@
-//! Between the trait's figures and those of a compaction: budgets in the unit of the estimate, outcomes in the unit of
-//! the provider.
+//! Converts between the figures of the trait and those of a compaction.
 //!
-//! A compaction counts in the tokens of its estimator. What the provider counts may be more or less, by a factor that the
-//! host knows better with every call; so limits are divided by it on the way in, and figures multiplied on the way out.
+//! A compaction counts in tokens of its estimator. The provider's count differs by a factor, which the host learns from
+//! every call. Limits are divided by the factor on the way in, and results multiplied by it on the way out.
 
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
-//! What one compaction of the built-in engine is to do: its budgets, whether it has to pay for itself, and how deep it goes
-//! at the hard limit. Pure: nothing is paid for and nothing is changed.
+//! Plans one compaction of the built-in engine: its budgets, whether it must pay for itself, and how small the view becomes
+//! at the hard limit. Pure: nothing is called or changed.
 //!
-//! Below the hard limit a compaction that comes about by itself is made only if it pays. At the hard limit it has to be
-//! made, and is then made so deep that it pays: with a smaller tail and summary.
+//! Below the hard limit, an automatic compaction is made only if it pays. At the hard limit it must be made, and the tail
+//! and the summary are made small enough for it to pay.
 
 use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, preview};
 
 use crate::compressor::adapter::{
     AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, keep_exactly, pay_rule,
 };
-use crate::context_engine::outcome::{CompressRequest, Headroom, Worth};
+use crate::context_engine::outcome::{CompressRequest, Headroom, Profitability};
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
@@ -42,14 +42,14 @@ impl CompactionDecision {
     }
 
     /// Whether the compaction would pay for itself; where there is no plan, the attempt says why.
-    pub(crate) fn worth(&self, conversation: &Snapshot) -> Worth {
+    pub(crate) fn worth(&self, conversation: &Snapshot) -> Profitability {
         let scale = Scale::of(conversation);
         let required = matches!(self.pay, PayCheck::Require(_));
         match &self.sum {
             Some(sum) if required && !sum.pays => {
-                Worth::No { detail: sum.words(&|tokens| scale.to_real(tokens)) }
+                Profitability::No { detail: sum.words(&|tokens| scale.to_real(tokens)) }
             }
-            _ => Worth::Yes,
+            _ => Profitability::Yes,
         }
     }
 }

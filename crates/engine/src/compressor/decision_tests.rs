@@ -11,7 +11,7 @@ use crate::compressor::{Compressor, CompressorSetup, OneSummariser};
 use crate::context_engine::ContextEngine as _;
 use crate::context_engine::outcome::CompressOutcome;
 use crate::limits::in_force::{EngineLimits, NotesPrice};
-use crate::test_talk::{Diary, MODEL, session, snapshot};
+use crate::test_talk::{LoggingSummariser, MODEL, session, snapshot};
 
 /// A coding session of about so many tokens beside a fixed part.
 fn conversation(wire_format: WireFormat, message_tokens: u64, fixed_tokens: u64) -> Snapshot {
@@ -46,8 +46,8 @@ fn model(window_tokens: u64, reserved_output_tokens: u64, fixed_tokens: u64) -> 
     }
 }
 
-async fn engine(diary: &Arc<Diary>, model: &ModelInForce) -> Compressor {
-    let summariser: Arc<dyn throughline_compaction::Summariser> = Arc::<Diary>::clone(diary);
+async fn engine(diary: &Arc<LoggingSummariser>, model: &ModelInForce) -> Compressor {
+    let summariser: Arc<dyn throughline_compaction::Summariser> = Arc::<LoggingSummariser>::clone(diary);
     let setup =
         CompressorSetup { summarisers: Arc::new(OneSummariser(summariser)), ..CompressorSetup::by_rules() };
     let engine = Compressor::new(setup);
@@ -61,11 +61,11 @@ async fn a_compaction_at_the_threshold_waits_beside_a_large_fixed_part() {
         let model = model(90_000, 32_000, 31_000);
         let now = conversation(wire_format, 27_000, 31_000);
         assert!(now.prompt_tokens >= model.limits.threshold_tokens, "{wire_format}");
-        let diary = Arc::new(Diary::default());
+        let diary = Arc::new(LoggingSummariser::default());
         let engine = engine(&diary, &model).await;
         assert!(engine.should_compress(now.prompt_tokens).await.unwrap());
         let worth = engine.worth_compressing(&now, Trigger::Preflight).await.unwrap();
-        assert!(matches!(worth, Worth::No { .. }), "{wire_format}: {worth:?}");
+        assert!(matches!(worth, Profitability::No { .. }), "{wire_format}: {worth:?}");
         let outcome = engine.compress(&automatic(&now, Trigger::Preflight)).await.unwrap();
         let CompressOutcome::NoOp { reason: NoOpReason::DoesNotPay, detail } = &outcome else {
             panic!("{wire_format}: {outcome:?}")
@@ -86,7 +86,7 @@ async fn a_compaction_at_the_hard_limit_goes_so_deep_that_it_pays() {
         let model = model(90_000, 32_000, 31_000);
         let now = conversation(wire_format, 47_500, 31_000);
         assert!(now.prompt_tokens > model.hard_limit_tokens(), "{wire_format}: {}", now.prompt_tokens);
-        let diary = Arc::new(Diary::default());
+        let diary = Arc::new(LoggingSummariser::default());
         let engine = engine(&diary, &model).await;
         let request = CompressRequest { room: Headroom::None, ..automatic(&now, Trigger::Preflight) };
         let outcome = engine.compress(&request).await.unwrap();
@@ -109,7 +109,7 @@ async fn the_usual_numbers_pay_at_the_threshold() {
         engine.update_model(&model).await.unwrap();
         assert_eq!(
             engine.worth_compressing(&now, Trigger::Preflight).await.unwrap(),
-            Worth::Yes,
+            Profitability::Yes,
             "{wire_format}"
         );
         assert_eq!(engine.due_at(&now).unwrap(), 100_000, "{wire_format}");
@@ -125,7 +125,7 @@ async fn what_a_person_asks_for_and_what_was_refused_need_not_pay() {
     let model = model(90_000, 32_000, 31_000);
     let now = conversation(wire_format, 27_000, 31_000);
     for trigger in [Trigger::Manual, Trigger::Overflow] {
-        let engine = engine(&Arc::new(Diary::default()), &model).await;
+        let engine = engine(&Arc::new(LoggingSummariser::default()), &model).await;
         let request = CompressRequest { force: true, ..automatic(&now, trigger) };
         let outcome = engine.compress(&request).await.unwrap();
         let CompressOutcome::Completed(done) = outcome else { panic!("{trigger:?}: {outcome:?}") };

@@ -1,4 +1,4 @@
-//! What the compressor knows of the conversation as it goes on: the ledger of exact facts, grown message by message.
+//! The ledger of exact facts of an open conversation, extended with each message.
 
 use std::sync::Arc;
 

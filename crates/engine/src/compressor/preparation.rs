@@ -1,10 +1,9 @@
-//! A summary made ahead of time: used when a compaction comes, or extended by what came since.
+//! Summaries prepared in advance: used when a compaction comes, or extended by the messages since.
 //!
-//! A conversation only grows at its end, so what a prepared summary covers is still there, unchanged, when it is needed.
-//! Head, tail and all words around the summary are those of the moment it is used; only the document is older. Where the
-//! tail of that moment starts no later than what the document covers, nobody is asked again. Where it starts later, the tail
-//! reaches back to the document as long as it stays within its bounds; otherwise the messages between are compacted into
-//! the document, and only they.
+//! A conversation only grows at its end, so the messages that a prepared summary covers are still there, unchanged. Head,
+//! tail and the text around the summary are computed when it is used; only the document is older. If the tail begins no
+//! later than the end of what the document covers, no model is called again. If it begins later, the tail is extended back
+//! to the document as far as its bounds allow; otherwise only the messages between are compacted into the document.
 
 use throughline_compaction::{
     Account, Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, WrittenBy,

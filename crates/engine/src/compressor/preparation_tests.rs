@@ -15,11 +15,11 @@ use crate::context_engine::outcome::{
 };
 use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
-use crate::test_talk::{Diary, model_of, session, snapshot};
+use crate::test_talk::{LoggingSummariser, model_of, session, snapshot};
 
-async fn engine(model: &ModelInForce) -> (Compressor, Arc<Diary>) {
-    let diary = Arc::new(Diary::default());
-    let summariser: Arc<dyn Summariser> = Arc::<Diary>::clone(&diary);
+async fn engine(model: &ModelInForce) -> (Compressor, Arc<LoggingSummariser>) {
+    let diary = Arc::new(LoggingSummariser::default());
+    let summariser: Arc<dyn Summariser> = Arc::<LoggingSummariser>::clone(&diary);
     let setup =
         CompressorSetup { summarisers: Arc::new(OneSummariser(summariser)), ..CompressorSetup::by_rules() };
     let engine = Compressor::new(setup);

@@ -1,4 +1,4 @@
-//! What an engine is told about the life of a conversation. A compaction is a boundary, not an end.
+//! The events in the life of a conversation that an engine receives. A compaction is a boundary, not an end.
 
 use serde::{Deserialize, Serialize};
 use throughline_store::{EndReason, SessionId};

@@ -49,7 +49,7 @@ pub type CompressOutcome = Outcome<Box<CompactedView>>;
 /// Whether a compaction would pay for itself now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Worth {
+pub enum Profitability {
     /// It would, or nobody can say before it was made.
     Yes,
     /// It would not.

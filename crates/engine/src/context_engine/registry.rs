@@ -1,10 +1,10 @@
-//! Which context engines there are, and which one `context.engine` means.
+//! The available context engines, and the lookup of `context.engine`.
 //!
-//! Looked up in the folder of plugins first, then among engines a program registered, then among those built in. An
-//! engine works only when it is named: being there activates nothing. A name nobody knows is an error, never a silent
-//! return to the built-in one.
+//! The lookup goes through the folder of plugins, then the engines that a program registered, then the built-in ones. An
+//! engine is used only if it is named: installing it activates nothing. An unknown name is an error; the built-in engine is
+//! never used silently instead.
 //!
-//! Not for: reading folders or starting processes; the listing of the folder is passed in.
+//! Not for: reading folders or starting processes. The listing of the folder is passed in.
 
 use std::collections::BTreeMap;
 use std::fmt;

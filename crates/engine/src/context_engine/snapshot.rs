@@ -1,4 +1,4 @@
-//! A conversation as an engine sees it: a snapshot that costs a reference count, and its form in JSON.
+//! A snapshot of a conversation for an engine, shared by reference count, and its JSON form.
 
 use std::sync::Arc;
 

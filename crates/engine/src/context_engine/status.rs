@@ -1,4 +1,4 @@
-//! Figures that go between host and engine: what is about to be sent, what was measured, how things stand.
+//! The figures exchanged between host and engine: the pending request, measured usage, the current status.
 
 use serde::{Deserialize, Serialize};
 use throughline_store::SessionId;

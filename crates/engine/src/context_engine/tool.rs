@@ -1,4 +1,4 @@
-//! Tools an engine offers to the model.
+//! Tools that an engine offers to the model.
 
 use serde::{Deserialize, Serialize};
 use throughline_store::SessionId;

@@ -1,12 +1,11 @@
-//! Guards against thrash: compactions that save nothing, or fail again and again, are put off; never for good.
+//! Guards against thrashing: automatic compactions that save nothing or fail repeatedly are postponed, never for good.
 //!
-//! A compaction has to make progress, and the first prompt measured after it has to be below the threshold; two that do
-//! not in a row block further automatic ones. A summariser that fails blocks them too. Every block ends by itself, by
-//! time or because the conversation grew so much that there is new matter to compact. Finding nothing to compact is no failure.
-//! The state is a small JSON value that is kept with the chain of sessions, so a continuation and a restarted process
-//! inherit it.
+//! A compaction must make progress, and the first prompt measured after it must be below the threshold. Two in a row that
+//! fail this block further automatic ones, and so does a failing summariser. Every block ends by itself, after some time or
+//! when the conversation has grown enough to compact. Finding nothing to compact is not a failure. The state is a small JSON
+//! value stored with the chain of sessions, so that continuations and restarted processes inherit it.
 //!
-//! Not for: blocking what a person asks for, or what must happen for anything to be sent.
+//! Not for: blocking manual compactions, or those without which nothing can be sent.
 
 use serde::{Deserialize, Serialize};
 use throughline_compaction::{AbortReason, BeforeAfter, NoOpReason};

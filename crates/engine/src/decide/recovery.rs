@@ -1,11 +1,11 @@
-//! What to do about a call that failed: one pure step at a time, from the trouble and what was tried already.
+//! Decides what to do after a failed call: one pure step at a time, from the error and the steps tried so far.
 //!
-//! A prompt that is too long is compacted, and a window is learnt only where the provider stated one. An output cap that is
-//! too large is lowered for this call; the prompt and the window stay as they are. Too many bytes are counted in bytes,
-//! pictures first. What passes by itself is waited for. Before giving up, another model is asked if the request fits it.
-//! Every loop ends: compactions, lowered caps, waits and models are all counted.
+//! If the prompt is too long, it is compacted; a window is learnt only if the provider stated one. If the output cap is too
+//! large, it is lowered for this call, without changing prompt or window. If the request has too many bytes, old images are
+//! removed first. Temporary errors are waited for. Before giving up, another model is called if the request fits it. Every
+//! loop ends: compactions, lowered caps, waits and models are counted.
 //!
-//! Not for: carrying a step out.
+//! Not for: carrying out a step.
 
 use std::fmt;
 

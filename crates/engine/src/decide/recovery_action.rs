@@ -1,4 +1,4 @@
-//! What was done to get a call through, as it is told and recorded.
+//! The steps taken to recover a call, as they are reported and recorded.
 
 use std::fmt;
 

@@ -1,18 +1,18 @@
-//! Which tool definitions leave a prompt whose prefix is written anew, decided in money. Pure: sizes, prices and the past of
-//! the conversation in, a verdict out.
+//! Decides by cost which tool definitions are left out of a prompt whose prefix is being rewritten. Pure: sizes, prices and
+//! the history of the conversation in, a verdict out.
 //!
-//! A definition of S tokens is written now and read by every call to come, N of them: `S x (W + N x R)`. One that leaves
-//! costs its line in the catalogue in the same way, and what it takes to bring it back, times the chance that it is needed:
+//! A definition of S tokens is written now and read by each of the N calls to come: `S x (W + N x R)`. A tool that is left
+//! out costs the same for its line in the catalogue, plus the cost of bringing it back times the chance that it is needed:
 //!
-//! - where the provider loads a definition at the place where it is referred to, a call over the prompt, a few tokens of
-//!   answer, and the definition behind everything else;
-//! - elsewhere the list of tools stands in front of everything, so all of the prompt is written anew.
+//! - If the provider loads a definition at the position of a reference, bringing a tool back costs a call over the prompt, a
+//!   few tokens of answer, and the definition at the end of the prompt.
+//! - Otherwise the list of tools precedes everything, so the whole prompt is rewritten.
 //!
-//! The chance that a tool is needed is not known. Each of the N calls to come is taken to use a tool as one of the n calls
-//! before did, and all T tools that were never used to share one of n + T uses (the rule of succession): `N / (n + T)`. A
-//! tool that was last used n calls ago is on its own: `N / (n + 1)`. There is no constant in it.
+//! The chance that a tool is needed is unknown. Each of the N calls to come is assumed to use a tool as one of the n calls
+//! so far did, and all T tools that were never used share one of n + T uses (the rule of succession): `N / (n + T)`. A tool
+//! that was last used n calls ago counts alone: `N / (n + 1)`. The formula contains no constant.
 //!
-//! Not for: tools that never leave, and how lists of tools are written (`prompt::tool_list`).
+//! Not for: tools that are always sent, and how lists of tools are written (`prompt::tool_list`).
 
 use throughline_tokens::{CachePrices, ToolDeferral};
 

@@ -1,10 +1,10 @@
-//! What brings a compaction about, decided from figures alone.
+//! Decides from figures alone whether a compaction is due.
 //!
-//! Before a call the whole pending request counts, after an answer the prompt as the provider counted it; what the model
-//! said or thought never does, for it comes back as a message and is counted then. Settings that turn compaction off turn
-//! it off on every path but the one a person takes by hand.
+//! Before a call, the size of the whole pending request counts. After an answer, the prompt as the provider counted it does;
+//! the answer itself counts only with the next request. Settings that turn compaction off do so everywhere except for manual
+//! compactions.
 //!
-//! Not for: whether an attempt is allowed just now (see `guard`), and what is done about a refused call (see `recovery`).
+//! Not for: whether an attempt is allowed now (see `guard`), and refused calls (see `recovery`).
 
 use serde::{Deserialize, Serialize};
 use throughline_store::Millis;

@@ -1,4 +1,4 @@
-//! The model a conversation is held with, and every limit that follows from its window.
+//! The model of a conversation, and every limit that follows from its window.
 
 use serde::{Deserialize, Serialize};
 use throughline_compaction::Budgets;

@@ -1,5 +1,5 @@
-//! The model and the window that a conversation was last held with, kept in the record: commands that look at the
-//! conversation later ask no endpoint and still show what held.
+//! The model and window of a conversation's last call, stored in the record: later commands can show the limits that applied
+//! without asking an endpoint.
 
 use serde::{Deserialize, Serialize};
 use throughline_store::{Guard, GuardScope, Millis, Owner, SessionId, Store, StoreError};

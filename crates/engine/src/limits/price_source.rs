@@ -1,4 +1,4 @@
-//! What calls to a model cost: by which prices, and at which seller.
+//! The source of prices for a model's calls: a price list, and the seller.
 
 use throughline_store::Millis;
 use throughline_tokens::{Catalogue, Cost, PricedCall, Usage};

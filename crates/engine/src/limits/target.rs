@@ -1,11 +1,11 @@
-//! A model at an endpoint, with everything a call needs to know of it.
+//! A model at an endpoint, with everything that a call needs.
 
 use std::sync::Arc;
 
 use throughline_provider::{CachePolicy, CacheTtl};
 use throughline_store::{GuardScope, Millis};
 use throughline_tokens::{
-    CachePrices, LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets, Usage, WrittenFor,
+    CachePrices, LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets, Usage, WriteDuration,
 };
 use throughline_transcript::WireFormat;
 
@@ -102,8 +102,8 @@ impl ModelTarget {
     /// What its provider's cache costs.
     pub(crate) fn prices(&self, at_ms: Millis) -> CachePrices {
         let written_for = match self.cache {
-            CachePolicy::Marks { ttl: CacheTtl::OneHour, .. } => WrittenFor::AnHour,
-            CachePolicy::Marks { .. } | CachePolicy::Key | CachePolicy::Unmarked => WrittenFor::Minutes,
+            CachePolicy::Marks { ttl: CacheTtl::OneHour, .. } => WriteDuration::AnHour,
+            CachePolicy::Marks { .. } | CachePolicy::Key | CachePolicy::Unmarked => WriteDuration::Minutes,
         };
         CachePrices::of(written_for, |usage, cache_write_1h| {
             self.price_source.cost(&self.model, at_ms, usage, cache_write_1h).micro_usd

@@ -1,4 +1,4 @@
-//! Why compaction of a model starts where it does.
+//! The reason for a model's compaction threshold.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
-//! The prompt as it was last sent, ready to be sent once more with an instruction behind it.
+//! The prompt that was last sent, to be sent again with an instruction at its end.
 //!
-//! Whatever asks the same model about the same conversation pays least by riding on what the provider has in its cache:
-//! the same system prompt, tools, parameters and messages, byte for byte, and one more message. Made from what the session
-//! knows anyway; nothing is written before [`CachedPrompt::body`] is asked for.
+//! This is the cheapest way to ask the same model about the same conversation, because the provider has the prompt in its
+//! cache: the same system prompt, tools, parameters and messages, byte for byte, and one more message. Nothing is encoded
+//! before [`CachedPrompt::body`] is called.
 //!
-//! Not for: deciding whether that is cheaper than a prompt of its own, or what the instruction says.
+//! Not for: deciding whether this is cheaper than a separate prompt, or the text of the instruction.
 
 use std::sync::Arc;
 

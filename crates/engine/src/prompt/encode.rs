@@ -1,16 +1,16 @@
-//! The body of a request: the same bytes for what was sent before, cache marks as the very last step.
+//! Encodes the body of a request: the same bytes for messages that were sent before, and cache markers as the last step.
 //!
-//! Every message is known in the form it is sent in. Marks touch only the system prompt and a few of the last
-//! messages, so only those are looked at; everything before them is copied as it stands. A client that places marks of its
-//! own keeps them, and then the whole list is looked at, because there may be too many.
+//! Every message is already in the form in which it is sent. Markers change only the system prompt and a few of the last
+//! messages, so everything before them is copied. A client's own markers are kept; then the whole list is checked, because
+//! there may be too many.
 //!
-//! Not for: sizes, or whether a request should be sent at all.
+//! Not for: sizes, or whether a request should be sent.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use throughline_provider::{
-    CacheMarks, CachePolicy, CacheTtl, Fingerprint, MarkLayout, PieceHash, PlacedMarks, Unmarked,
+    CacheMarks, CachePolicy, CacheTtl, Fingerprint, MarkLayout, PieceHash, PlacedMarks, UnmarkedRequest,
 };
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
@@ -172,7 +172,7 @@ impl RequestEncoding<'_> {
         let first = near.clamp(lead, messages.len());
         let looked_at: Vec<Message> =
             messages.iter().take(lead).chain(messages.iter().skip(first)).cloned().collect();
-        let placed = marks.place(&Unmarked {
+        let placed = marks.place(&UnmarkedRequest {
             system: system.map(RawJson),
             notes_after_system: notes,
             tools,

@@ -1,10 +1,10 @@
-//! What stands around the messages of a request: system prompt, tools and parameters, and how they are written.
+//! The parts of a request around its messages: system prompt, tools and parameters.
 //!
-//! An envelope is what the caller wants sent; what is sent may differ in three ways, all of them decided here and none of
-//! them kept: a note behind the system prompt once something was compacted, cache marks, and a lower output cap or another
-//! model for one call.
+//! An envelope is what the caller wants to send. What is sent may differ in three ways, all decided here and none stored: a
+//! note after the system prompt once the conversation was compacted, cache markers, and a lower output cap or another model
+//! for one call.
 //!
-//! Not for: the messages themselves.
+//! Not for: the messages.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! How large a request will be: anchored at the last prompt a provider counted, estimated from there on.
+//! Estimates the size of the next request, from the last prompt that the provider counted.
 //!
-//! What was measured holds whatever the tokenizer does; only what changed since is estimated, corrected by what was learnt
-//! of the model. Without a measured prompt everything is estimated.
+//! The measured part is exact whatever the tokenizer is. Only the changes since are estimated, with a correction learnt for
+//! the model. Without a measured prompt, everything is estimated.
 
-use throughline_tokens::{Calibrator, Observed};
+use throughline_tokens::{Calibrator, Observation};
 
 use crate::context_engine::status::{PendingRequest, SizeBasis};
 
@@ -60,7 +60,7 @@ impl Estimator {
             before.unwrap_or(Anchor { measured_tokens: 0, estimated_tokens: 0 });
         let lesson = (estimated_tokens.checked_sub(estimated)?, measured_tokens.saturating_sub(counted));
         let learnt = self.calibrator.observe(lesson.0, lesson.1);
-        (learnt == Observed::Learnt).then_some(lesson)
+        (learnt == Observation::Learnt).then_some(lesson)
     }
 
     /// A prompt that was counted before this process began: it teaches nothing that was not learnt then.

@@ -1,6 +1,6 @@
-//! Pictures that are no longer needed, as labels: what a request that has too many bytes gives up first.
+//! Replaces old images by labels, when a request has too many bytes.
 //!
-//! A picture is old when it stands before the newest one a person sent, or came from a tool before the last step.
+//! An image is old if a person sent a newer one after it, or if it came from a tool before the last step.
 
 use std::collections::HashMap;
 

@@ -1,11 +1,11 @@
-//! Tool calls and their results, as they come in: every call is answered before anybody else speaks, and every result
-//! answers a call.
+//! Pairs tool calls with results in new messages: every call is answered before the next message of another kind, and every
+//! result answers a call.
 //!
-//! A model may ask for tools and then the call is given up, the process dies, or a person says something else: a stub
-//! stands in for the result, since no provider takes a conversation that goes on without one. When the result comes after
-//! all, or one that nobody asked for, it is shown as words. What was sent stays sent: all this happens to what is new.
+//! A call may stay unanswered because the turn was cancelled, the process died or the user sent another message. A stub then
+//! takes the place of the result, because providers refuse a conversation without it. A result that arrives later, or
+//! without a call, is shown as text. Only new messages are changed, so that what was sent stays the same.
 //!
-//! Not for: broken pairs further back, which a compaction mends.
+//! Not for: broken pairs in older messages, which a compaction mends.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ pub(crate) fn as_words(wire_format: WireFormat, open: &[OpenCall], said: &[&Mess
                 Some(at) => drop(open.remove(at)),
                 None => {
                     let at = call_id.span.start as usize;
-                    strays.push(Stray { at, text: message.result_text(content) });
+                    strays.push(StrayResult { at, text: message.result_text(content) });
                 }
             }
         }
@@ -83,14 +83,14 @@ pub(crate) fn as_words(wire_format: WireFormat, open: &[OpenCall], said: &[&Mess
 }
 
 /// A result that answers no call.
-struct Stray<'a> {
+struct StrayResult<'a> {
     /// Where in the message it names its call.
     at: usize,
     text: Cow<'a, str>,
 }
 
-fn words_of(wire_format: WireFormat, message: &Message, strays: &[Stray<'_>]) -> Option<String> {
-    let words = |stray: &Stray<'_>| format!("{STRAY_RESULT}\n{}", stray.text);
+fn words_of(wire_format: WireFormat, message: &Message, strays: &[StrayResult<'_>]) -> Option<String> {
+    let words = |stray: &StrayResult<'_>| format!("{STRAY_RESULT}\n{}", stray.text);
     if wire_format != WireFormat::Anthropic {
         return strays.first().map(|stray| text_message(wire_format, Role::User, &words(stray)));
     }

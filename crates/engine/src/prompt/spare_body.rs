@@ -1,6 +1,5 @@
-//! Memory for the bodies of requests. Getting so much of it anew for each call costs more than filling it, and a
-//! conversation that waits for an answer needs none: so a body that was sent leaves its memory to the next one, whichever
-//! conversation that belongs to.
+//! Reuses the memory of request bodies. Allocating a large body for each call costs more than filling it, and a conversation
+//! that waits for an answer needs none, so the memory of a sent body is used for the next one, in any conversation.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,11 +1,12 @@
-//! The list of tools of a request, some of which may leave it: which ones can, how the list is written without them, the
-//! catalogue that stays, and the tool that brings them back.
+//! The list of tools of a request without the deferred ones: which tools can be deferred, how the list is written, the
+//! catalogue of deferred tools, and the tool that loads them.
 //!
-//! How a tool comes back depends on the provider. Where definitions can be loaded later (Anthropic), those that left stay in
-//! the list, marked `defer_loading`: they are no part of the prompt until a result refers to them, and then stand where it
-//! does. Elsewhere they are left out of the list, and the next request has them again.
+//! How a tool is loaded depends on the provider. If it can load definitions later (Anthropic), deferred tools stay in the
+//! list, marked `defer_loading`: they become part of the prompt at the position of the first result that refers to them.
+//! Otherwise they are left out of the list, and added again in the next request.
 //!
-//! The same tools with the same ones left out are always the same bytes. Not for: which tools leave (`decide::tools`).
+//! The same tools with the same ones deferred always give the same bytes. Not for: which tools are deferred
+//! (`decide::tools`).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,10 +1,9 @@
-//! What the model is shown of long tool results, decided when they are first seen and never again.
+//! Shortens long tool results, decided once when a result is first seen.
 //!
-//! A result over its limit is set aside as a whole: it stays in the record as it came, is kept as an artifact that can be
-//! read in pieces, and the model is shown how it begins and ends. When all results of a step together are over theirs,
-//! the longest are set aside until they are not. Where results are shortened (`economy.tool_results`), those of some length
-//! are first shortened by what kind of content they are. Since this happens before the first send, what was sent stays
-//! sent.
+//! A result over its limit is stored as an artifact that can be read in pieces, and the model is shown its beginning and
+//! end. If all results of a step together are over their limit, the longest are stored as artifacts until they fit. If
+//! results are shortened (`economy.tool_results`), longer ones are first shortened by their kind of content. This happens
+//! before the first send, so that what was sent stays the same. The record has every result unchanged.
 //!
 //! Not for: old results, which a compaction prunes; or writing anything.
 

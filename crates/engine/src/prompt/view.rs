@@ -1,9 +1,9 @@
-//! The view of a session in memory: what would be sent, with everything a call needs known already.
+//! The view of a session in memory: the messages that would be sent, with everything that a call needs already computed.
 //!
-//! Each message is read once, when it comes in: its size, its hash, the bytes it is sent as. A call then only adds up and
-//! copies. The record stays the truth; a view can always be loaded from it again.
+//! Each message is parsed once, when it is added: its size, its hash, its bytes. A call only adds up and copies. The record
+//! is authoritative; a view can always be loaded from it again.
 //!
-//! Not for: deciding anything.
+//! Not for: decisions.
 
 use std::sync::Arc;
 

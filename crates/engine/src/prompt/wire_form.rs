@@ -1,9 +1,9 @@
-//! Messages in the form they are sent in, worked out once: the bytes, their hash, and whose marks they carry.
+//! Messages in the form in which they are sent, computed once: the bytes, their hash, and whose cache markers they have.
 //!
-//! Where marks are placed, a text is always written as a list of one block, marked or not, so that a mark that moves on
-//! changes nothing else. Which form a message has depends on nothing but the message and the place it is sent to.
+//! If markers are used, a text is always written as a list of one block, with or without a marker, so that moving a marker
+//! changes nothing else. The form of a message depends only on the message and on where it is sent.
 //!
-//! Not for: placing marks.
+//! Not for: placing markers.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Tool definitions in the form each wire wants, the same bytes for the same tools.
+//! Tool definitions in the form of each wire format. The same tools always give the same bytes.
 
 use serde_json::{Value, json};
 use throughline_transcript::WireFormat;

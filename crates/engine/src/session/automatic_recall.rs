@@ -1,9 +1,9 @@
-//! Passages that are sent along with what a person says after a compaction: the best two or three about it from what is no longer
-//! in view.
+//! Passages that are sent along with a human message after a compaction: the best two or three matches from messages that
+//! are no longer in view.
 //!
-//! They stand in a block of ours before the person's words, in the same message, so that roles still take turns; the words
-//! themselves stay as they are, and last. What was sent is stored as what the model is shown of this message, so the bytes never
-//! change afterwards, and the message itself is stored as it was said.
+//! They are a block before the human words, in the same message, so that roles still alternate and the words stay unchanged
+//! and last. The block is stored as part of what the model is shown, so the bytes never change afterwards; the message
+//! itself is stored as it was sent.
 
 use std::sync::Arc;
 use std::time::Duration;

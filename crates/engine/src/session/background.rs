@@ -1,4 +1,4 @@
-//! Summaries prepared while the conversation goes on.
+//! Summaries prepared in the background while the conversation continues.
 
 use super::ManagedSession;
 use super::compaction_state::{LONGEST_WAIT, PreparationProgress, PreparationTask};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use throughline_provider::{AskedFor, OutgoingCall};
+use throughline_provider::{OutgoingCall, RequestLimits};
 use throughline_store::SessionId;
 use throughline_tokens::Limits;
 use tokio_util::sync::CancellationToken;
@@ -20,19 +20,19 @@ use crate::limits::target::ModelTarget;
 use crate::prompt::envelope::Envelope;
 use crate::prompt::request_extras::RequestExtras;
 
-/// Of the hard limit, a second compaction aims at this share: sizes are estimates.
+/// A second compaction aims at this share of the hard limit, because sizes are estimates.
 const SECOND_AIM_PERCENT: u64 = 90;
 
-/// Where nothing could be compacted, it is looked again after so many messages.
+/// After an attempt that found nothing to compact, the next one waits for this many messages.
 const LOOK_AGAIN_AFTER_MESSAGES: usize = 4;
-/// How much of the window stays free beside prompt and answer when a cap is fitted to an estimate, in percent.
+/// The part of the window, in percent, that stays free beside prompt and answer when a cap is fitted to an estimate.
 const CAP_MARGIN_PERCENT: u64 = 2;
 
 impl ManagedSession {
-    /// Makes a call: records what is new, makes room if it must, sends, recovers, records the answer.
+    /// Makes a call: records new messages, compacts if it must, sends, recovers, records the answer.
     ///
-    /// May be dropped at any moment: what was recorded until then is recorded, and the conversation goes on. Whoever wants
-    /// what had arrived of the answer kept as well cancels it by its token instead.
+    /// The future may be dropped at any moment: everything recorded until then stays, and the conversation can continue. To
+    /// record the received part of the answer as well, cancel the call by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, SessionError> {
         let span = tracing::debug_span!("call", session = %self.id(), task = %input.task);
         if span.is_disabled() {
@@ -65,7 +65,7 @@ impl ManagedSession {
             record::lock(&self.setup, chain).await?;
         }
         if !self.client_owns_history() {
-            // A record that cannot be read is no reason not to ask; whether it has to be written is decided below.
+            // If the record cannot be read, the call is made all the same. Whether it must be written is decided below.
             let _ = self.refresh().await;
         }
         match recorded {
@@ -88,10 +88,10 @@ impl ManagedSession {
             self.prepare_beside_call(sent.pending.total_tokens).await;
             let target = self.called_target(&state);
             let upstream = Arc::clone(&target.upstream);
-            // Nobody needs it any more once it is sent, and an answer may take long.
+            // The body is not needed after it was sent, and an answer may take long.
             let body = std::mem::take(&mut sent.encoded.body);
             let call = OutgoingCall {
-                asked: AskedFor {
+                request_limits: RequestLimits {
                     output_cap_tokens: sent.output_cap_tokens,
                     window_tokens: Some(target.policy.window_tokens),
                 },
@@ -104,7 +104,7 @@ impl ManagedSession {
             let branchings = self.persistence.branchings;
             let (answered, ()) = tokio::join!(asked, self.finish_recording());
             if self.persistence.branchings != branchings {
-                // It is a branch now, whose view is what was sent.
+                // The session is a branch now, whose view is the one that was sent.
                 sent.session = self.id().clone();
             }
             sent.to_seq = self.prompt.view.session().next_seq;
@@ -119,7 +119,7 @@ impl ManagedSession {
         }
     }
 
-    /// Another session means that the prefix is new: what was waiting for that takes its place.
+    /// Switches to the waiting envelope if the session changed, because the prefix is rewritten then anyway.
     fn use_after_compaction(
         &mut self,
         before: Option<&SessionId>,
@@ -134,7 +134,7 @@ impl ManagedSession {
         }
     }
 
-    /// Records what is new without asking anyone, for a client that wants something else done with the conversation.
+    /// Records new messages without a call, for example before a compaction that a client requests.
     pub async fn append(
         &mut self,
         envelope: &Envelope,
@@ -149,7 +149,7 @@ impl ManagedSession {
         self.use_output_cap(envelope.output_cap_tokens()).await
     }
 
-    /// Lowers a cap on output for which there is no room, where the provider is known to refuse the request otherwise.
+    /// Lowers an output cap that does not fit the window, if the provider is known to refuse such requests.
     fn fit_cap(&self, envelope: &Envelope, state: &mut CallState) {
         let Some(cap) = envelope.output_cap_tokens().filter(|_| self.budget.checks_caps) else { return };
         let (window, prompt) = (self.setup.target.policy.window_tokens, self.pending().total_tokens);
@@ -160,12 +160,12 @@ impl ManagedSession {
         }
     }
 
-    /// Whoever is asked.
+    /// The model that is called: the configured one, or an alternative.
     pub(super) fn called_target(&self, state: &CallState) -> &ModelTarget {
         state.alternative.and_then(|index| self.setup.alternatives.get(index)).unwrap_or(&self.setup.target)
     }
 
-    /// The body of a request, with what is known about it at this moment.
+    /// Encodes a request, and notes its size and time.
     fn write(
         &self,
         envelope: &Envelope,
@@ -187,7 +187,7 @@ impl ManagedSession {
         })
     }
 
-    /// Compacts before a call if that is due. A view that still does not fit is tried again with a smaller aim.
+    /// Compacts before a call if that is due. If the view still does not fit, compacts again with a smaller target.
     pub(super) async fn preflight(&mut self, state: &mut CallState) -> Result<(), SessionError> {
         for pass in 0..Limits::COMPACTIONS_PER_CALL {
             let pending = self.pending();
@@ -205,7 +205,7 @@ impl ManagedSession {
                 break;
             };
             let is_cold = trigger == Trigger::ColdCache;
-            // With this call the cache is warm again, so that nothing is gained by waiting.
+            // This call fills the cache again, so waiting gains nothing.
             if (pass > 0 && urgency != Urgency::Must) || (!is_cold && self.may_wait(urgency)) {
                 break;
             }
@@ -221,28 +221,28 @@ impl ManagedSession {
                 ..CompactionSpec::new(trigger, urgency)
             };
             let result = self.run_compaction(ask).await;
-            // What is in vain now may not be once the provider has refused and more is at stake.
+            // An attempt that fails here may succeed after an overflow error, which allows more.
             let CompactionResult::Completed(_) = &result else { break };
             state.tried.extend(action_of(&result));
         }
         Ok(())
     }
 
-    /// Whether a compaction that is due is better made later: a summary is on its way and nobody has to wait for it, or
-    /// nothing could be compacted a few messages ago. A summary that this very call would cancel is not on its way.
+    /// Whether a due compaction can wait: a summary is being prepared, or nothing could be compacted a few messages ago. A
+    /// prepared summary that this very call would cancel does not count.
     fn may_wait(&self, urgency: Urgency) -> bool {
         let near = |found: usize| self.prompt.view.len() < found.saturating_add(LOOK_AGAIN_AFTER_MESSAGES);
         let is_coming = self.is_preparing() && !self.setup.target.upstream.cancels_background();
         urgency == Urgency::Due && (is_coming || self.compaction.nothing_to_compact_at.is_some_and(near))
     }
 
-    /// What is to be done before a call. An engine that does not answer leaves the decision to the last net.
+    /// Decides whether to compact before a call. If the engine does not answer, only the hard limit counts.
     async fn verdict_before(&mut self, pending: &PendingRequest) -> CompactionVerdict {
         let wants = self.setup.engine.should_compress_preflight(pending).await;
         let engine_wants = self.note_engine(wants).unwrap_or(false);
         let figures = PreflightInput {
             automatic: self.setup.policy.automatic,
-            // What the last answer showed still holds: a request only grows.
+            // A compaction that was due after the last answer still is, because a request only grows.
             engine_wants: engine_wants || self.compaction.due.is_some(),
             pending_tokens: pending.total_tokens,
             messages: pending.messages,
@@ -263,7 +263,7 @@ impl ManagedSession {
     }
 }
 
-/// Waits for work unless it is called off first.
+/// Waits for work, unless it is cancelled first.
 async fn or_cancelled<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = Result<T, SessionError>>,

@@ -19,52 +19,52 @@ use crate::upstream::PieceSender;
 pub struct CallInput {
     /// System prompt, tools and parameters.
     pub envelope: Envelope,
-    /// The same to be sent once a compaction has written the prefix anew, where that differs.
+    /// Another envelope to use once a compaction has rewritten the prefix, if it differs.
     pub after_compaction: Option<Envelope>,
-    /// What is new in the conversation.
+    /// The new messages of the conversation.
     pub messages: Vec<IncomingMessage>,
-    /// Where the answer goes while it is being written, if anyone wants it.
+    /// Receives the answer piece by piece while it arrives.
     pub pieces: Option<PieceSender>,
-    /// What the call is for: `chat`, `title`, ...
+    /// The purpose of the call: `chat`, `title`, ...
     pub task: String,
-    /// What goes along with the request without being part of it.
+    /// Headers, query and streaming options of the request.
     pub extras: RequestExtras,
-    /// Who waits when a provider is busy.
+    /// Whether the session or its caller waits when a provider is busy.
     pub waiting: WaitPolicy,
-    /// When what is new is written to the record.
+    /// When the new messages are written to the record.
     pub recorded: RecordTiming,
-    /// From when on cache marks are added.
+    /// From which call on cache markers are added.
     pub marking: CacheMarking,
-    /// Calls the call off; what was received until then is kept.
+    /// Cancels the call. The part of the answer received until then is recorded.
     pub cancel: CancellationToken,
-    /// Told as soon as a whole answer is in the record and booked, so that it is found by its id, and before anything is
-    /// learnt from it; also when it could not be written, after people were told so.
+    /// Notified as soon as a whole answer is recorded and booked, so that it can be found by its id. Also notified if the
+    /// answer could not be written, after an event about that.
     pub on_recorded: Option<oneshot::Sender<()>>,
 }
 
-/// From when on cache marks are added to the prompts of a conversation whose client places none.
+/// From which call on cache markers are added to the prompts of a conversation whose client places none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheMarking {
-    /// From the first call on: the conversation will go on.
+    /// From the first call on: the conversation is expected to continue.
     #[default]
     Always,
-    /// From the second call on: nobody knows whether the conversation goes on.
+    /// From the second call on: it is unknown whether the conversation continues.
     FromSecondCall,
 }
 
-/// When what is new is written to the record.
+/// When the new messages are written to the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordTiming {
-    /// Before anyone is asked: whatever happens then, it was said.
+    /// Before the request is sent: whatever happens then, the messages are recorded.
     #[default]
     First,
-    /// While the provider works on it, for callers who keep what they say until it is answered. It has been written, or
-    /// people were told that it could not be, before the call is over.
+    /// While the provider works on the answer, for callers who keep their messages until they are answered. Before the call
+    /// returns, the messages are written, or an event says that they could not be.
     Meanwhile,
 }
 
 impl CallInput {
-    /// A call with nothing special about it, whose answer is wanted whole.
+    /// A call with default options, whose answer is returned whole.
     #[must_use]
     pub fn new(envelope: Envelope, messages: Vec<IncomingMessage>) -> Self {
         Self {
@@ -83,29 +83,29 @@ impl CallInput {
     }
 }
 
-/// An answer and what it took.
+/// An answer with its usage and cost.
 #[derive(Clone, Debug)]
 pub struct CallOutcome {
     /// The answer. It is in the record already.
     pub answer: Answer,
     /// The session it was written to.
     pub session: SessionId,
-    /// The model that was asked.
+    /// The model that was called.
     pub model: String,
-    /// What it used.
+    /// Its usage.
     pub usage: Usage,
-    /// Whether that was measured.
+    /// Whether the usage was measured or estimated.
     pub usage_kind: UsageKind,
-    /// What it cost.
+    /// Its cost.
     pub cost: Cost,
-    /// How it fared with the provider's cache.
+    /// How much of the prompt the provider's cache had.
     pub cache: CacheOutcome,
-    /// Where the prompt was marked for it.
+    /// The positions of the cache markers in the prompt.
     pub marks: PlacedMarks,
     /// How full the conversation is now.
     pub pressure: Pressure,
-    /// How long it took.
+    /// The duration of the call.
     pub latency_ms: u64,
-    /// What had to be done to get it through, in order.
+    /// The recovery steps that were taken, in order.
     pub tried: Vec<RecoveryAction>,
 }

@@ -1,4 +1,4 @@
-//! A call in progress: what was sent, and what was tried to get it through.
+//! A call in progress: what was sent, and the recovery steps tried so far.
 
 use std::time::Instant;
 
@@ -11,23 +11,23 @@ use crate::decide::recovery::{RecoveryAction, WaitPolicy};
 use crate::prompt::encode::{CallOverrides, EncodedRequest};
 use crate::prompt::request_extras::RequestExtras;
 
-/// A call on its way: what was tried so far, and what differs for it.
+/// A call in progress: the steps tried so far, and its deviations from the defaults.
 #[derive(Debug, Default)]
 pub(super) struct CallState {
     pub(super) tried: Vec<RecoveryAction>,
     pub(super) for_this_call: CallOverrides,
-    /// Which of the alternatives is asked instead of the model.
+    /// The alternative that is called instead of the model.
     pub(super) alternative: Option<usize>,
     pub(super) waiting: WaitPolicy,
     pub(super) marking: CacheMarking,
-    /// Told when the answer is in the record.
+    /// Notified when the answer is in the record.
     pub(super) on_recorded: Option<oneshot::Sender<()>>,
 }
 
-/// What was sent and when.
+/// The request that was sent, with its time.
 #[derive(Debug)]
 pub(super) struct SentRequest {
-    /// What was sent; its body is on its way.
+    /// The request. Its body was moved into the call.
     pub(super) encoded: EncodedRequest,
     pub(super) body_bytes: u64,
     pub(super) extras: RequestExtras,
@@ -35,9 +35,9 @@ pub(super) struct SentRequest {
     pub(super) output_cap_tokens: Option<u64>,
     pub(super) at_ms: Millis,
     pub(super) began: Instant,
-    /// The session whose view it is, ...
+    /// The session whose view it is.
     pub(super) session: SessionId,
-    /// ... up to this place.
+    /// The end of that view, as a position in the session.
     pub(super) to_seq: u64,
 }
 

@@ -1,8 +1,8 @@
-//! A client that holds the conversation itself sends all of it each time, and words some of it otherwise than before: its
-//! cache marks move on, an answer comes back in another notation, old results are blanked.
+//! The bytes of clients that keep the conversation themselves: such a client sends all of it each time, and encodes parts
+//! differently than before (it moves cache markers, encodes an answer in another notation, blanks old results).
 //!
-//! As long as nothing is compacted its words are sent as they are. Once something is, what was sent stays sent: only what
-//! has not been sent yet, and marks, follow the client.
+//! Before the first compaction, its bytes are sent as they are. After one, what was sent stays the same: only messages that
+//! have not been sent yet, and markers, follow the client.
 
 use throughline_provider::CacheMarks;
 use throughline_transcript::Message;

@@ -1,4 +1,4 @@
-//! A compaction from end to end: admitted, locked, made by the engine, checked, committed, told.
+//! One compaction from end to end: guards, lock, engine, checks, commit, report.
 
 use std::sync::Arc;
 
@@ -13,7 +13,9 @@ use super::record::ConversationLock;
 use super::{LockPolicy, ManagedSession, SessionError, record};
 use crate::context_engine::EngineError;
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason};
-use crate::context_engine::outcome::{CompactedView, CompressOutcome, CompressRequest, Headroom, Worth};
+use crate::context_engine::outcome::{
+    CompactedView, CompressOutcome, CompressRequest, Headroom, Profitability,
+};
 use crate::decide::guard::{Admission, GuardInput};
 use crate::decide::trigger::{Trigger, Urgency};
 use crate::event::EngineEvent;
@@ -123,8 +125,8 @@ impl ManagedSession {
         let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
         let worth = engine.worth_compressing(&snapshot, ask.trigger).await;
         match self.note_engine(worth)? {
-            Worth::Yes => None,
-            Worth::No { detail } => Some(detail),
+            Profitability::Yes => None,
+            Profitability::No { detail } => Some(detail),
         }
     }
 

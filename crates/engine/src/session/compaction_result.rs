@@ -1,4 +1,4 @@
-//! A compaction that a session is asked for, and how it ends.
+//! The request for a compaction of a session, and its result.
 
 use throughline_compaction::{AbortReason, NoOpReason, Quality};
 use throughline_store::{Holder, Millis, SessionId};
@@ -9,32 +9,32 @@ use crate::decide::recovery::RecoveryAction;
 use crate::decide::trigger::{Trigger, Urgency};
 use crate::event::EngineEvent;
 
-/// How a compaction ended, whatever stood in its way.
+/// How a compaction ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CompactionResult {
-    /// The conversation goes on with a new view.
+    /// The conversation continues with a new view.
     Completed(Box<CompactionDone>),
-    /// There was nothing to be done.
+    /// There was nothing to do.
     NoOp {
         /// Why nothing was compacted.
         reason: NoOpReason,
         /// A sentence for the user.
         detail: String,
     },
-    /// Given up; the conversation is as it was.
+    /// Aborted; the conversation is unchanged.
     Aborted {
-        /// Why; `None` when it was neither the summary nor the view.
+        /// The reason. `None` if neither the summary nor the view was the cause.
         reason: Option<AbortReason>,
         /// A sentence for the user.
         detail: String,
     },
-    /// Put off by a guard.
+    /// Postponed by a guard.
     Blocked(CompactionBlock),
-    /// Somebody else is at work on the conversation.
+    /// Another process has locked the conversation.
     Locked {
         /// The program that has the conversation open.
         holder: Holder,
-        /// Until when at most.
+        /// When the lock expires.
         until_ms: Millis,
     },
 }
@@ -42,28 +42,28 @@ pub enum CompactionResult {
 /// A compaction that was committed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactionDone {
-    /// How good the summary is.
+    /// The quality of the summary.
     pub quality: Quality,
-    /// In figures.
+    /// The figures.
     pub report: CompressReport,
-    /// The session that was.
+    /// The session that ended.
     pub old: SessionId,
-    /// The session that is.
+    /// The session that continues it.
     pub new: SessionId,
 }
 
-/// A compaction that a person asks for.
+/// The options of a manual compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManualCompaction {
-    /// What most of the summary shall be about.
+    /// The topic of most of the summary.
     pub focus: Option<String>,
-    /// Newest exchanges, counted by what a person said, that stay as they are while all before them is compacted.
+    /// The number of newest exchanges that stay unchanged, while everything before them is compacted.
     pub keep_exchanges: Option<usize>,
-    /// What a memory has to say about the compacted part.
+    /// Notes from a memory about the compacted part.
     pub memory_context: Option<String>,
 }
 
-/// A compaction to be made.
+/// The request for a compaction.
 #[derive(Clone, Debug)]
 pub(super) struct CompactionSpec {
     pub(super) trigger: Trigger,
@@ -88,7 +88,7 @@ impl CompactionSpec {
         }
     }
 
-    /// Whether it asks for something that nobody could have prepared.
+    /// Whether it has options that rule out a prepared summary.
     pub(super) fn is_particular(&self) -> bool {
         self.focus.is_some()
             || self.target_tokens.is_some()
@@ -97,7 +97,7 @@ impl CompactionSpec {
     }
 }
 
-/// A result as it is told.
+/// The event for a result.
 pub(super) fn event_of(trigger: Trigger, result: &CompactionResult) -> EngineEvent {
     match result {
         CompactionResult::Completed(done) => EngineEvent::CompactionCompleted {
@@ -126,7 +126,7 @@ pub(super) fn event_of(trigger: Trigger, result: &CompactionResult) -> EngineEve
     }
 }
 
-/// A compaction as something that was tried; `None` for one that was put off.
+/// The recovery step for a result. `None` for a postponed compaction.
 pub(super) fn action_of(result: &CompactionResult) -> Option<RecoveryAction> {
     match result {
         CompactionResult::Completed(done) => Some(RecoveryAction::Compacted {

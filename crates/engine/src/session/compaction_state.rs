@@ -1,4 +1,4 @@
-//! What a session remembers about its compactions: guards, summaries in preparation, attempts that changed nothing.
+//! The compaction state of a session: guards, summaries in preparation, attempts without effect.
 
 use std::time::Duration;
 

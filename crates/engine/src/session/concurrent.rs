@@ -1,9 +1,9 @@
 //! Conversations that other processes write to as well: what is in memory is a copy of one version of the record.
 //!
-//! Before it is used the versions are compared ([`ManagedSession::refresh`]), and every write is made on the condition that
-//! the record is still at that version. Of two writers at once one is first. The other goes behind it where the record
-//! knows what the conversation consists of; where the client does, its call goes on as a branch, because its prompt holds
-//! nothing of what the first one wrote. So nothing is lost and nothing is recorded twice.
+//! The versions are compared before the copy is used ([`ManagedSession::refresh`]), and every write has the condition that
+//! the record is still at that version. Of two concurrent writers, one is first. If the record owns the history, the other
+//! writes after it. If the client owns the history, its call continues as a branch, because its prompt does not contain what
+//! the first one wrote. So nothing is lost and nothing is recorded twice.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use throughline_store::{
 use super::{Freshness, History, ManagedSession, record};
 use crate::context_engine::lifecycle::BoundaryReason;
 
-/// How often a write is made again that others keep getting ahead of.
+/// How often a write is retried when other writers are faster.
 const WRITES_IN_A_ROW: usize = 8;
 
 impl ManagedSession {
-    /// Who knows what the conversation consists of, from now on.
+    /// Sets which side owns the history.
     pub fn set_history(&mut self, history: History) {
         self.persistence.history = history;
     }
 
-    /// Whether the client knows what the conversation consists of.
+    /// Whether the client owns the history.
     #[must_use]
     pub fn client_owns_history(&self) -> bool {
         matches!(self.persistence.history, History::Client { .. })
@@ -35,15 +35,15 @@ impl ManagedSession {
         &self.persistence.version
     }
 
-    /// Compares the session with the record, and loads it again where somebody else wrote to the conversation. What could
-    /// not be written so far is written first.
+    /// Compares the session with the record, and reloads it if another process wrote to the conversation. Unwritten messages
+    /// are written first.
     pub async fn refresh(&mut self) -> Result<Freshness, StoreError> {
         let before = self.persistence.write.is_some().then(|| self.persistence.version.clone());
         self.write_unrecorded().await?;
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
         let now = record::blocking(move || store.version(&owner, &id)).await?;
         if now == self.persistence.version {
-            // Only a write whose end nobody saw may have loaded something else on the way.
+            // Only a write whose end was not awaited may have reloaded the view meanwhile.
             let is_current = before.is_none_or(|before| self.persistence.version == before);
             return Ok(if is_current { Freshness::Current } else { Freshness::Reloaded });
         }
@@ -51,7 +51,7 @@ impl ManagedSession {
         Ok(Freshness::Reloaded)
     }
 
-    /// Writes what a first attempt could not, because somebody else wrote to the conversation.
+    /// Retries a write that failed because another process wrote to the conversation.
     pub(super) async fn write_after_conflict(&mut self) -> Result<(), StoreError> {
         let mut written = Ok(());
         for _ in 0..WRITES_IN_A_ROW {
@@ -68,14 +68,14 @@ impl ManagedSession {
         written
     }
 
-    /// Whether nothing was said since the view was loaded: the conversation was only compacted, or a compaction undone.
+    /// Whether no message was added since the view was loaded: the conversation was only compacted, or a compaction undone.
     async fn is_only_continued(&self) -> Result<bool, StoreError> {
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
         let now = record::blocking(move || store.version(&owner, &id)).await?;
         Ok(now.tip != self.persistence.version.tip && now.next_seq == self.persistence.version.next_seq)
     }
 
-    /// Goes on as a branch that leaves the conversation where the view was loaded.
+    /// Continues as a branch that leaves the conversation at the end of the loaded view.
     async fn become_branch(&mut self) -> Result<(), StoreError> {
         let old = self.id().clone();
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
@@ -116,8 +116,8 @@ impl ManagedSession {
     }
 }
 
-/// How a branch hangs on the conversation it leaves. Where nothing was said that both share it is no branch, and hangs
-/// on whatever the conversation hangs on.
+/// The link of a branch to the conversation it leaves. Without a shared message it is not a branch, and gets the link of
+/// the conversation itself.
 fn branch_link(
     store: &dyn Store,
     owner: &Owner,
@@ -128,7 +128,7 @@ fn branch_link(
     if version.next_seq == 0 {
         return Ok(store.session(owner, conversation)?.link);
     }
-    // The words up to this place are those of the record: it can only have grown since, unless it was replaced.
+    // The messages up to this position are in the record, which can only have grown since, unless it was replaced.
     let now = store.session(owner, &from.id)?;
     if now.next_seq < version.next_seq {
         return Err(StoreError::VersionConflict { id: from.id.clone(), tip: now.id });

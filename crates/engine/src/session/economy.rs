@@ -1,4 +1,4 @@
-//! Limits that are decided in money: what the conversation has shown so far, and what follows from it.
+//! Limits decided by cost: the observed figures of the conversation, and the limits that follow from them.
 //!
 //! Not for: the arithmetic (`throughline_compaction::EconomyFigures`), and making the compaction.
 

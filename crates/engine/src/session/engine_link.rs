@@ -1,4 +1,4 @@
-//! What a session knows about its context engine.
+//! The connection of a session to its context engine.
 
 use crate::dedup_notice::NoticeFilter;
 

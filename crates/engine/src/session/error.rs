@@ -1,4 +1,4 @@
-//! Why a call fails, or a session cannot be opened.
+//! The errors of a call, and of opening a session.
 
 use throughline_store::{Holder, Millis, StoreError};
 use throughline_tokens::LimitError;

@@ -1,4 +1,4 @@
-//! Between calls: beginning and ending, compacting by hand, another model, idle time, going back.
+//! Operations between calls: begin, end, manual compaction, switch of model, idle work, undo.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::limits::in_force::ModelInForce;
 use crate::limits::target::ModelTarget;
 use crate::prompt::estimate::Estimator;
 
-/// The notice about a raised threshold is remembered under this name.
+/// The name under which the notice about a raised threshold is stored as shown.
 const RAISE_TOLD: &str = "notice_codex_autoraise";
-/// How long a provider that says nothing is taken to keep a prompt.
+/// The assumed cache lifetime of a provider that does not state one.
 const USUAL_CACHE_TTL_MS: u64 = 5 * 60 * 1_000;
-/// How long a provider keeps what a client marked for an hour.
+/// The cache lifetime of a prompt that a client marked for an hour.
 const AN_HOUR_MS: u64 = 60 * 60 * 1_000;
 
 impl ManagedSession {
-    /// What a conversation begins with.
+    /// Starts the conversation: tells the engine about its model and session.
     pub(super) async fn begin(&mut self) {
         self.set_summary_booking();
         self.set_summary_target();
@@ -38,8 +38,8 @@ impl ManagedSession {
         self.report_raised_threshold().await;
     }
 
-    /// Tells the engine what it is there for. One that cannot be told is no reason to stop: the conversation goes on
-    /// without compaction, people are told, and the next call tries again.
+    /// Initialises the engine. If that fails, the conversation continues without compaction, an event says so, and the next
+    /// call tries again.
     pub(super) async fn inform_engine(&mut self) {
         let engine = Arc::clone(&self.setup.engine);
         let start = SessionStart {
@@ -61,7 +61,7 @@ impl ManagedSession {
         }
     }
 
-    /// Tells people of an engine that failed, once as long as it fails in the same way; what it answered otherwise.
+    /// Returns the engine's answer. Reports a failure as an event, once as long as it stays the same.
     pub(super) fn note_engine<T>(&mut self, answer: Result<T, EngineError>) -> Option<T> {
         match answer {
             Ok(answer) => Some(answer),
@@ -81,13 +81,13 @@ impl ManagedSession {
         }
     }
 
-    /// How the engine stands.
+    /// The status of the engine.
     pub async fn status(&self) -> Result<EngineStatus, EngineError> {
         self.setup.engine.status().await
     }
 
-    /// Compacts because a person wants it: below the threshold too, whatever guards say, and also when automatic
-    /// compaction is off.
+    /// Compacts on a user's request: also below the threshold, regardless of guards, and even if automatic compaction is
+    /// off.
     pub async fn compact(&mut self, manual: ManualCompaction) -> CompactionResult {
         let ManualCompaction { focus, keep_exchanges, memory_context } = manual;
         let keep_messages = keep_exchanges.map(|exchanges| self.messages_of_last(exchanges));
@@ -96,13 +96,13 @@ impl ManagedSession {
         self.run_compaction(ask).await
     }
 
-    /// What a compaction by hand would come to, by rules: nobody is asked and nothing is changed.
+    /// Previews a manual compaction, with a summary by rules: no model is called and nothing is changed.
     pub async fn preview(&self, manual: &ManualCompaction) -> Result<CompressOutcome, EngineError> {
         self.preview_with(manual, &Compressor::new(CompressorSetup::by_rules()), None).await
     }
 
-    /// The same by another engine, which has to be one that asks no model and keeps nothing, or with another threshold.
-    /// A threshold that makes no limits is reported as the engine's answer.
+    /// The same with another engine, which must call no model and store nothing, or with another threshold. An impossible
+    /// threshold is reported as the engine's answer.
     pub async fn preview_with(
         &self,
         manual: &ManualCompaction,
@@ -132,7 +132,7 @@ impl ManagedSession {
         Ok(outcome)
     }
 
-    /// The model with the limits that another threshold makes.
+    /// The model with the limits for another threshold.
     fn model_with_threshold(&self, tokens: u64) -> Result<ModelInForce, EngineError> {
         let target = &self.setup.target;
         let policy = LimitPolicy { threshold_tokens: Some(tokens), ..target.policy };
@@ -144,7 +144,7 @@ impl ManagedSession {
         })
     }
 
-    /// How many messages of the view the newest exchanges are made of, counted by what a person said.
+    /// How many messages the newest exchanges have. An exchange begins with a human message.
     #[must_use]
     pub fn messages_of_last(&self, exchanges: usize) -> usize {
         let messages = self.prompt.view.messages();
@@ -153,7 +153,7 @@ impl ManagedSession {
         messages.len() - first
     }
 
-    /// Another model takes over. If it has less room, the next call compacts first.
+    /// Switches to another model. If its window is smaller, the next call compacts first if it must.
     pub async fn switch_model(&mut self, target: ModelTarget) -> Result<(), SessionError> {
         if target.wire_format != self.wire_format {
             return Err(SessionError::OtherWire {
@@ -178,17 +178,17 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// How long until [`idle`](Self::idle) may be worth while; `None` when time alone makes no difference.
+    /// How long until [`idle`](Self::idle) should be called. `None` if waiting makes no difference.
     #[must_use]
     pub fn idle_in_ms(&self) -> Option<u64> {
         idle_in_ms(&self.while_idle()?)
     }
 
-    /// Compacts if the provider's cache is cold anyway and the view is large enough to be worth it.
+    /// Compacts if the provider's cache has expired and the view is large enough for it to pay.
     pub async fn idle(&mut self) -> Option<CompactionResult> {
         let figures = self.while_idle()?;
         let CompactionVerdict::Compact { trigger, urgency } = while_idle(&figures) else { return None };
-        // Whatever comes of it, the same view is not looked at again.
+        // The same view is not examined again, whatever the result is.
         self.compaction.idle_checked_at = Some(self.prompt.view.len());
         let has_content = self.setup.engine.has_content_to_compress(&self.snapshot()).await;
         match self.note_engine(has_content) {
@@ -217,12 +217,12 @@ impl ManagedSession {
         })
     }
 
-    /// Goes back to the view before the last compaction, with everything said since. Refused if that would not fit.
+    /// Restores the view before the last compaction, with all messages since. Refused if that would not fit.
     pub async fn undo(&mut self) -> Result<(), SessionError> {
         self.select(Selection::Undo, BoundaryReason::Undo).await
     }
 
-    /// Goes forward again to the view of a compaction that was undone.
+    /// Restores the view of a compaction that was undone.
     pub async fn redo(&mut self) -> Result<(), SessionError> {
         self.select(Selection::Redo, BoundaryReason::Redo).await
     }
@@ -243,19 +243,19 @@ impl ManagedSession {
         self.persistence.write = None;
         self.enter_session(reason, old).await;
         self.forget_left_out();
-        // Whoever chose this view does not want it compacted as soon as they look away.
+        // The user chose this view, so it is not compacted automatically right away.
         self.compaction.idle_checked_at = Some(self.prompt.view.len());
         Ok(())
     }
 
-    /// Tools the engine offers to the model; none where it does not say. The same for the whole conversation: tools that
-    /// come and go move the prefix.
+    /// The tools that the engine offers to the model. They stay the same for the whole conversation, because a change would
+    /// invalidate the cached prefix.
     pub async fn tool_schemas(&mut self) -> Vec<ToolSchema> {
         let schemas = self.setup.engine.tool_schemas().await;
         self.note_engine(schemas).unwrap_or_default()
     }
 
-    /// Runs a tool of the engine, one of so many calls in an answer: its result has to fit beside the others'.
+    /// Runs a tool of the engine. `calls_in_step` is the number of calls in the answer, whose results share the limit.
     pub async fn handle_tool_call(
         &self,
         name: &str,
@@ -267,7 +267,7 @@ impl ManagedSession {
         self.setup.engine.handle_tool_call(&call).await
     }
 
-    /// Characters that each of so many lookups in one answer may return without any of them being set aside.
+    /// The characters that each of this many lookups in one answer may return without exceeding the limits.
     #[must_use]
     pub fn lookup_chars(&self, calls_in_step: usize) -> u64 {
         let LimitPolicy { window_tokens, tool_result_chars, tool_step_chars, tool_preview_chars, .. } =
@@ -278,7 +278,7 @@ impl ManagedSession {
         budgets.result_chars.effective.min(budgets.step_chars.effective / calls)
     }
 
-    /// Results of these tools are never set aside: they are bounded where they are made.
+    /// Exempts tools whose results are never stored as artifacts, because they have limits of their own.
     pub fn exempt_tools(&mut self, tools: impl IntoIterator<Item = String>) {
         let lookups = &mut self.setup.tool_output.lookups;
         for tool in tools {
@@ -288,14 +288,14 @@ impl ManagedSession {
         }
     }
 
-    /// Whether the provider's cache no longer holds the last prompt, so that a new prefix costs nothing extra.
+    /// Whether the last prompt has expired in the provider's cache, so that a new prefix costs nothing extra.
     #[must_use]
     pub fn is_cache_cold(&self) -> bool {
         let age_ms = |last: Millis| u64::try_from(self.setup.host.now_ms().saturating_sub(last)).unwrap_or(0);
         self.prompt.last_call_ms.is_some_and(|last| age_ms(last) > self.cache_ttl_ms())
     }
 
-    /// How long the provider keeps a prompt.
+    /// How long the provider caches a prompt.
     fn cache_ttl_ms(&self) -> u64 {
         if self.client_marks_an_hour() {
             return AN_HOUR_MS;
@@ -306,13 +306,13 @@ impl ManagedSession {
         }
     }
 
-    /// Ends the conversation and begins another with the same engine, which forgets what it gathered.
+    /// Ends the conversation and begins another with the same engine, whose state is reset.
     pub async fn start_over(mut self, reason: EndReason, new: NewSession) -> Result<Self, SessionError> {
         let setup = self.setup.clone();
         self.close(reason).await?;
         let reset = setup.engine.session_reset().await;
         self.note_engine(reset);
-        // The record holds the conversation until this one is gone.
+        // The lock of the conversation is released when this value is dropped.
         drop(self);
         Self::create(setup, new).await
     }
@@ -334,7 +334,7 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Whether a model with less room has just taken over.
+    /// Whether the session has just switched to a model with a smaller window.
     #[must_use]
     pub fn has_switched_to_smaller(&self) -> bool {
         self.budget.switch == ModelSwitch::ToSmallerWindow

@@ -1,4 +1,4 @@
-//! The session itself: opened, and what it shows to its caller.
+//! The session itself: opening it, and what callers can read from it.
 
 use std::sync::{Arc, PoisonError};
 

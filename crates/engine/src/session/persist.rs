@@ -1,7 +1,7 @@
-//! What is said goes into the record and the view; whatever happens to the call, nothing is written twice or half.
+//! Writes new messages to the record and the view. Whatever happens to the call, nothing is written twice or in part.
 //!
-//! A call may be given up at any moment, also while the record is being written, and the write goes on without it. So a
-//! write is kept until its end has been seen: the next thing that is done with the conversation waits for it first.
+//! A call may be cancelled at any moment, also during a write, which then continues without it. So a pending write is kept
+//! until it has ended: the next operation on the conversation waits for it first.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use crate::prompt::pairs::{Stubs, as_words, open_calls, stubs};
 use crate::prompt::tool_output::{FittedResult, ResultFitter, StoredOutput};
 use crate::prompt::view::RecordLocation;
 
-/// A message that is new, with what is kept of it beside the record.
+/// A new message, with what the model is shown of it.
 struct FittedMessage {
     incoming: IncomingMessage,
     set_aside: Vec<StoredOutput>,
 }
 
-/// The name of a rendition that shows the beginning and the end of what is kept as an artifact.
+/// The name of a rendition with the beginning and end of a text stored as an artifact.
 const ARTIFACT: &str = "artifact";
-/// The name of a rendition that holds results which were missing.
+/// The name of a rendition with added results for unanswered calls.
 const MENDED: &str = "mended";
 
 impl ManagedSession {
-    /// Takes messages into the view, and begins to write them to the record.
+    /// Adds messages to the view, and begins to write them to the record.
     pub(super) async fn begin_recording(
         &mut self,
         mut messages: Vec<IncomingMessage>,
@@ -45,7 +45,7 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Waits until what was taken in is written. Where it cannot be, it stays in memory and people are told.
+    /// Waits until pending messages are written. If they cannot be written, they stay in memory and an event says so.
     pub(super) async fn finish_recording(&mut self) {
         if self.persistence.write.is_none() {
             return;
@@ -71,12 +71,12 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Takes messages into the record and the view. Where that fails and must not, they are not said.
+    /// Adds messages to the record and the view. If the record is required and fails, they are added to neither.
     pub(super) async fn record_messages(
         &mut self,
         mut messages: Vec<IncomingMessage>,
     ) -> Result<(), SessionError> {
-        // What is left from before is not part of this: it stays whatever happens.
+        // Earlier unwritten messages are not part of this and stay in any case.
         let _ = self.finish_writing().await;
         let before = self.persistence.unrecorded.len();
         self.add_recalled(&mut messages).await;
@@ -94,8 +94,8 @@ impl ManagedSession {
         }
     }
 
-    /// Takes an answer into the record and the view. It stays in memory where it cannot be written, and is written
-    /// before anything else is.
+    /// Adds an answer to the record and the view. If it cannot be written, it stays in memory and is written before anything
+    /// else.
     pub(super) async fn record_answer(&mut self, answer: &Answer) {
         let said = self.push_new(
             answer
@@ -114,7 +114,7 @@ impl ManagedSession {
         self.notice(format!("what was just said could not be recorded and is kept in memory: {error}"));
     }
 
-    /// New messages with every call answered and every result asked for: stubs and words stand in for what is not.
+    /// Pairs the calls and results in new messages: stubs replace missing results, and text replaces results without a call.
     fn pair_calls(&self, mut messages: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
         let open = open_calls(self.wire_format, self.prompt.view.messages());
         if open.is_empty() && !messages.iter().any(|incoming| incoming.message.has_results()) {
@@ -124,12 +124,12 @@ impl ManagedSession {
         let words = as_words(self.wire_format, &open, &said);
         for (incoming, json) in messages.iter_mut().zip(words) {
             if let Some(json) = json.filter(|_| incoming.rendition.is_none()) {
-                // No person said this, whatever it looks like.
+                // This is not a human message, although it has the user's role.
                 incoming.message = incoming.message.clone().marked_machine_written();
                 incoming.rendition = Some(mended(json));
             }
         }
-        // Words among the results of a step go behind them: nothing may stand between a call and its results.
+        // Text between the results of a step is moved after them: nothing may be between a call and its results.
         let is_result = |incoming: &IncomingMessage| incoming.message.has_results();
         for step in messages.chunk_by_mut(|one, two| is_result(one) && is_result(two)) {
             step.sort_by_key(|incoming| shown_as(incoming).is_some_and(|shown| !shown.has_results()));
@@ -150,7 +150,7 @@ impl ManagedSession {
         messages
     }
 
-    /// Long tool results among new messages give way to what is shown of them.
+    /// Replaces long tool results in new messages by what the model is shown of them.
     fn fit_results(&mut self, messages: Vec<IncomingMessage>) -> Vec<FittedMessage> {
         let budgets = self.setup.target.tool_budgets();
         let mut names = std::mem::take(&mut self.prompt.view.names);
@@ -174,7 +174,7 @@ impl ManagedSession {
         messages.into_iter().map(fit).collect()
     }
 
-    /// Puts messages into the view, to be recorded.
+    /// Adds messages to the view, to be recorded later.
     fn push_new(&mut self, messages: impl IntoIterator<Item = FittedMessage>) -> Result<(), SessionError> {
         let at_ms = self.setup.host.now_ms();
         let before = self.persistence.unrecorded.len();
@@ -187,7 +187,7 @@ impl ManagedSession {
                 }
             };
             let changes = new.rendition.as_ref().map(|rendition| rendition.kinds.clone()).unwrap_or_default();
-            // Where it is in the record is known once it is written.
+            // Its position in the record is known once it is written.
             let place = RecordLocation::Message { session: self.id().clone(), seq: u64::MAX, changes };
             self.prompt.view.push(place, shown);
             self.persistence.unrecorded.push(PendingMessage { new, set_aside });
@@ -195,14 +195,14 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Takes back what was not written, down to so many messages: the conversation is as it was.
+    /// Removes unwritten messages from the view, down to this many messages.
     fn drop_new(&mut self, kept: usize) {
         let surplus = self.persistence.unrecorded.len().saturating_sub(kept);
         self.prompt.view.truncate(self.prompt.view.len().saturating_sub(surplus));
         self.persistence.unrecorded.truncate(kept);
     }
 
-    /// A message as it goes into the record, and as it is shown.
+    /// A message in the form for the record, and in the form for the model.
     fn read_incoming(
         &mut self,
         incoming: IncomingMessage,
@@ -221,8 +221,8 @@ impl ManagedSession {
         Ok((NewMessage { message, tokens, at_ms, tools, rendition }, shown))
     }
 
-    /// Writes what the record does not have yet, on the condition that nobody else wrote since the view was loaded.
-    /// Otherwise the conversation follows the other writer, or becomes a branch.
+    /// Writes the unrecorded messages, on the condition that no other process wrote since the view was loaded. Otherwise the
+    /// messages are written after the other's, or the conversation becomes a branch.
     pub(super) async fn write_unrecorded(&mut self) -> Result<(), StoreError> {
         let written = match self.finish_writing().await {
             Ok(()) if self.persistence.unrecorded.is_empty() => return Ok(()),
@@ -248,7 +248,7 @@ impl ManagedSession {
         self.persistence.write = Some(PendingWrite::Append(write));
     }
 
-    /// Waits for a write and takes in what came of it. Nothing may be said between a write and this.
+    /// Waits for a write and applies its result. No message may be added between a write and this.
     pub(super) async fn finish_writing(&mut self) -> Result<(), StoreError> {
         match &mut self.persistence.write {
             None => return Ok(()),
@@ -275,7 +275,7 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Moves the conversation on to another session. Until the view is that session's, the record is ahead.
+    /// Continues the conversation in another session. The record is ahead of the view until the view is that session's.
     pub(super) async fn switch_session(
         &mut self,
         act: impl FnOnce() -> Result<SessionMove, StoreError> + Send + 'static,
@@ -289,8 +289,7 @@ impl ManagedSession {
         moved
     }
 
-    /// Another process may have moved the conversation on: the record's view is ours now, with what was not written yet
-    /// behind it.
+    /// Reloads the view, because another process may have continued the conversation. Unwritten messages follow it.
     pub(super) async fn reload_view(&mut self) -> Result<(), StoreError> {
         let old = self.id().clone();
         let loaded = record::load(&self.setup, &old, self.setup.host.now_ms()).await?;
@@ -309,7 +308,7 @@ impl ManagedSession {
         if *self.id() != old {
             self.enter_session(BoundaryReason::Elsewhere, old).await;
         } else {
-            // Others said more: what was measured is about a part of it.
+            // Others added messages, so the measured size covers only a part of the view.
             self.budget.estimator.forget_prompt();
             self.prompt.forget_sent_items();
         }
@@ -321,7 +320,7 @@ fn mended(json: String) -> StoredRendition {
     StoredRendition { kinds: vec![MENDED.to_owned()], json, tokens: 0 }
 }
 
-/// A new message as the model is shown it.
+/// A new message in the form that the model is shown.
 fn shown_as(incoming: &IncomingMessage) -> Option<Message> {
     match &incoming.rendition {
         None => Some(incoming.message.clone()),
@@ -329,7 +328,7 @@ fn shown_as(incoming: &IncomingMessage) -> Option<Message> {
     }
 }
 
-/// Writes messages, and before them the artifacts they name: one that nobody names does no harm.
+/// Writes messages, and before them the artifacts they refer to. An artifact without a reference does no harm.
 fn append_now(
     store: &dyn Store,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! What the record has of a session, and what is still in memory only.
+//! What the record has of a session, and what is only in memory so far.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Before a call: what the last one left, the limits in force, the size of the whole request, its body.
+//! Preparation of a call: the limits in force, the size of the whole request, its body.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a session sends: its view, the envelope around it, and what was sent last.
+//! What a session sends: its view, the envelope around it, and what was last sent.
 
 use throughline_provider::SentPrompt;
 use throughline_store::Millis;

@@ -1,4 +1,4 @@
-//! The door to the record: blocking calls on threads of their own, and what is kept in it about a conversation.
+//! Access to the record: blocking calls on separate threads, and the values stored in it for a conversation.
 
 use std::sync::Arc;
 

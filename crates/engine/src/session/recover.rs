@@ -1,4 +1,4 @@
-//! After trouble: one step at a time, each told and counted, until the call gets through or nothing helps.
+//! Recovery from a failed call: one step at a time, each reported and counted, until the call succeeds or no step is left.
 
 use std::time::Duration;
 
@@ -19,22 +19,22 @@ use crate::event::EngineEvent;
 use crate::prompt::images::{old_image_bytes, without_old_images};
 use crate::upstream::{UpstreamFailure, UpstreamFailureCause};
 
-/// How often another process is waited for that compacts the same conversation, a second each.
+/// How often to wait, a second each, for another process that compacts the same conversation.
 const LOCK_WAITS: u32 = 10;
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 
-/// A step that was decided on.
+/// A recovery step that was decided.
 pub(super) struct RecoveryPlan {
     step: RecoveryStep,
     trouble: ProviderError,
-    /// Which alternative the step means, if it means one.
+    /// The alternative model of the step, if it has one.
     alternative: Option<usize>,
     was_cap_tokens: Option<u64>,
     old_image_bytes: u64,
 }
 
 impl ManagedSession {
-    /// Books a call that failed and decides what to do about it. An error means: nothing.
+    /// Books a failed call and decides the next step. Returns an error if no step is left.
     pub(super) async fn take_failure(
         &mut self,
         sent: &SentRequest,
@@ -88,7 +88,7 @@ impl ManagedSession {
         })
     }
 
-    /// Does what was decided; then the call is made again.
+    /// Carries out a step. The caller then repeats the call.
     pub(super) async fn recover(
         &mut self,
         decided: RecoveryPlan,
@@ -131,7 +131,7 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// A refusal that says how large the prompt was has counted it.
+    /// Uses the prompt size that an error stated as a measurement.
     async fn note_counted(&mut self, sent: &SentRequest, trouble: &ProviderError, state: &CallState) {
         let counted = match trouble.kind {
             ProviderErrorKind::PromptTooLong { prompt_tokens, .. }
@@ -143,7 +143,7 @@ impl ManagedSession {
         }
     }
 
-    /// Models that have not been asked yet and speak the same wire, with their places.
+    /// Models of the same wire format that were not called yet, with their indices.
     fn alternatives(&self, state: &CallState) -> Vec<(usize, AlternativeModel)> {
         let asked = |model: &str| {
             state
@@ -162,7 +162,7 @@ impl ManagedSession {
         .collect()
     }
 
-    /// A smaller window holds from now on: for this conversation, and, written down, for every other.
+    /// Sets a smaller window for this conversation, and stores it for all others.
     async fn learn_window(&mut self, window_tokens: u64, state: &mut CallState) -> Result<(), SessionError> {
         let target = self.called_target(state);
         let (model, was_tokens, scope) = (target.model.clone(), target.policy.window_tokens, target.scope());
@@ -190,7 +190,7 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Compacts because nothing can be sent otherwise. Another process that does the same is waited for.
+    /// Compacts because the request does not fit otherwise. Waits for another process that compacts the same conversation.
     async fn compact_for_overflow(&mut self, target_tokens: Option<u64>) -> RecoveryAction {
         let before = self.id().clone();
         let ask = CompactionSpec {
@@ -216,7 +216,7 @@ impl ManagedSession {
         RecoveryAction::CompactedInVain { detail: "another process holds the conversation".to_owned() }
     }
 
-    /// Puts labels in place of older pictures: a new view without a summary.
+    /// Replaces older images by labels, in a new view without a summary.
     async fn remove_old_images(&mut self, bytes: u64) -> RecoveryAction {
         let made = without_old_images(&self.prompt.view, self.pending().total_tokens);
         let moment = self.moment();
@@ -243,8 +243,8 @@ impl ManagedSession {
         RecoveryAction::AskedAnother { model }
     }
 
-    /// What was received of an answer that broke off goes into the record, unless it asks for tools: a conversation that
-    /// goes on after a call without a result is refused everywhere. Gives back what came instead of an answer.
+    /// Records the received part of an answer that broke off, unless it contains tool calls: every provider refuses a
+    /// conversation with an unanswered call. Returns the upstream's error response, if there was one.
     async fn record_partial_answer(&mut self, unanswered: UpstreamFailure) -> Option<Box<Refusal>> {
         let answer = unanswered.received.filter(|answer| !answer.messages.iter().any(Message::has_calls));
         if let Some(answer) = answer {

@@ -1,4 +1,4 @@
-//! After an answer: recorded, booked, learnt from.
+//! Settles an answer: records it, books its usage, and calibrates the estimator.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::decide::guard::GuardInput;
 use crate::decide::trigger::{CompactionVerdict, Trigger, after_answer};
 use crate::upstream::UpstreamAnswer;
 
-/// Calls that could not be booked yet are kept up to this number; then the oldest go.
+/// The most calls that wait to be booked; beyond it the oldest are dropped.
 const MOST_UNBOOKED: usize = 1_000;
 
 impl ManagedSession {
-    /// Takes an answer in. It was paid for and is the caller's, whatever becomes of the record.
+    /// Records and books an answer. It was paid for, so the caller gets it even if the record fails.
     pub(super) async fn settle(
         &mut self,
         sent: SentRequest,
@@ -46,7 +46,7 @@ impl ManagedSession {
         self.record_answer(&answer).await;
         self.book(&sent, call).await;
         if let Some(recorded) = state.on_recorded.take() {
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             let _ = recorded.send(());
         }
         if by == Responder::OwnModel {
@@ -71,13 +71,13 @@ impl ManagedSession {
         }
     }
 
-    /// What a call must have used, by estimate.
+    /// The estimated usage of a call.
     fn estimated_usage(&self, sent: &SentRequest, answer: &Answer) -> Usage {
         let output = answer.messages.iter().map(|message| self.prompt.view.estimate(message)).sum();
         Usage { input: sent.pending.total_tokens, output, ..Usage::default() }
     }
 
-    /// A call as the ledger wants it told.
+    /// A call in the form for the record.
     fn call_record<'a>(&'a self, sent: &SentRequest, state: &CallState, task: &'a str) -> CallRecord<'a> {
         CallRecord {
             target: self.called_target(state),
@@ -87,7 +87,7 @@ impl ManagedSession {
         }
     }
 
-    /// A call with what it sent.
+    /// A call with the size of its prompt.
     fn with_request_reference(&self, call: NewCall, sent: &SentRequest) -> NewCall {
         let preamble = self.prompt.envelope.preamble().map(|(_, id)| id.clone());
         NewCall { preamble, sent_to_seq: Some(sent.to_seq), ..call }
@@ -110,7 +110,7 @@ impl ManagedSession {
         CacheOutcome::of_call(self.prompt.last_request.as_ref().map(|last| &last.prompt), &now, usage, rules)
     }
 
-    /// What the next call is compared with.
+    /// Stores the figures that the next call is compared with.
     fn remember_request(&mut self, sent: &SentRequest, used: &CallUsage, by: Responder) {
         let prompt_tokens = (used.kind == UsageKind::Measured).then(|| used.reading.usage.prompt());
         let prompt = SentPrompt {
@@ -131,7 +131,7 @@ impl ManagedSession {
         self.note_call();
     }
 
-    /// What the measured prompt teaches: sizes, whether the last compaction was worth it, whether the next is due.
+    /// Evaluates the measured prompt: calibrates sizes, judges the last compaction, and decides whether the next is due.
     async fn learn_from_usage(&mut self, sent: &SentRequest, usage: &Usage, kind: UsageKind) {
         let engine = Arc::clone(&self.setup.engine);
         let session = self.id().clone();
@@ -159,7 +159,7 @@ impl ManagedSession {
         self.note_engine(told);
     }
 
-    /// A provider counted a prompt that had been estimated: the next one is measured from there.
+    /// Anchors the estimate at a prompt size that the provider counted.
     pub(super) async fn anchor_estimate(&mut self, measured_tokens: u64, estimated_tokens: u64) {
         let Some(lesson) = self.budget.estimator.measured(measured_tokens, estimated_tokens) else { return };
         let now_ms = self.setup.host.now_ms();
@@ -169,7 +169,7 @@ impl ManagedSession {
         }
     }
 
-    /// Books a call that failed, and what had arrived of its answer.
+    /// Books a failed call, with the usage of the partial answer.
     pub(super) async fn book_failure(
         &mut self,
         sent: &SentRequest,
@@ -184,9 +184,9 @@ impl ManagedSession {
         self.book(sent, self.with_request_reference(call, sent)).await;
     }
 
-    /// Writes a call into the ledger. One that cannot be written is kept and written with the next.
+    /// Writes a call to the record. If that fails, the call is kept and written with the next one.
     async fn book(&mut self, sent: &SentRequest, call: NewCall) {
-        // Taken out while they are written: a call that is given up meanwhile is not booked twice.
+        // Removed while they are written, so that a cancelled write does not book them twice.
         let mut calls = std::mem::take(&mut self.persistence.unbooked);
         let access_token = Persistence::token_name(&self.persistence.access_token);
         calls.push((sent.session.clone(), NewCall { access_token, ..call }));
@@ -213,13 +213,13 @@ impl ManagedSession {
     }
 }
 
-/// Whether a provider keeps a prompt for later calls: those that cache what is marked keep nothing without a mark.
+/// Whether a provider caches the prompt: those that cache marked prompts cache nothing without a marker.
 fn is_cached(cache: CachePolicy, sent: &SentRequest) -> bool {
     let marks = &sent.encoded.marks;
     !matches!(cache, CachePolicy::Marks { .. }) || marks.are_ours() || marks.of_client > 0
 }
 
-/// Why the cache was not read, for the record; `None` where it was, or nobody knows.
+/// Why the cache was not read, for the record. `None` if it was read, or the reason is unknown.
 fn missed(cache: &CacheOutcome) -> Option<String> {
     match cache {
         CacheOutcome::Hit | CacheOutcome::NotReported => None,
@@ -227,7 +227,7 @@ fn missed(cache: &CacheOutcome) -> Option<String> {
     }
 }
 
-/// The words a failed call is booked with.
+/// The text with which a failed call is booked.
 pub(super) fn failure_words(trouble: &ProviderError) -> String {
     format!("{}: {trouble}", trouble.kind.name())
 }

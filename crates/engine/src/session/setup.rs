@@ -1,4 +1,4 @@
-//! What a session needs, and the choices its owner makes.
+//! The parts and options that a session is opened with.
 
 use std::sync::Arc;
 
@@ -12,58 +12,58 @@ use crate::host::Host;
 use crate::limits::target::ModelTarget;
 use crate::prompt::tool_output::ToolOutputPolicy;
 
-/// What a session stands on.
+/// The parts of a session.
 #[derive(Clone)]
 pub struct SessionSetup {
     /// The record.
     pub store: Arc<dyn Store>,
-    /// Whose conversations.
+    /// The owner of its conversations.
     pub owner: Owner,
-    /// What manages the context of this conversation.
+    /// The context engine of this conversation.
     pub engine: Arc<dyn ContextEngine>,
-    /// Time, chance and liveness.
+    /// Time, random numbers and process liveness.
     pub host: Arc<dyn Host>,
-    /// Who is told what happens.
+    /// The receiver of events.
     pub events: Arc<dyn EventSink>,
     /// The model.
     pub target: ModelTarget,
-    /// Models to be asked when it cannot answer, in this order.
+    /// Models to call when it cannot answer, in this order.
     pub alternatives: Vec<ModelTarget>,
-    /// Choices.
+    /// Options for every call.
     pub policy: CallPolicy,
-    /// What is done about long tool results; their limits are the target's.
+    /// How long tool results are shortened. The limits are those of the target.
     pub tool_output: ToolOutputPolicy,
 }
 
-/// Choices for every call.
+/// Options for every call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallPolicy {
-    /// Whether compaction happens on its own (`compression.enabled`).
+    /// Whether compaction is automatic (`compression.enabled`).
     pub automatic: Automatic,
-    /// What happens when the record cannot be written.
+    /// What to do when the record cannot be written.
     pub record: RecordPolicy,
     /// When the conversation is locked against other processes.
     pub lock: LockPolicy,
-    /// How new sessions are named.
+    /// The form of new session ids.
     pub ids: IdLength,
-    /// What is sent along of the compacted part with what a person says (`recall.automatic`).
+    /// The passages of compacted messages that are sent along with a human message (`recall.automatic`).
     pub recall: Option<AutomaticRecall>,
 }
 
-/// What may be sent along of the compacted part.
+/// The limits of automatic recall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutomaticRecall {
     /// Tokens of all passages together.
     pub tokens: u64,
 }
 
-/// What happens when the record cannot be written.
+/// What to do when the record cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordPolicy {
-    /// What cannot be recorded is not asked. An answer that cannot be is kept all the same, and nothing further is asked
-    /// before it is written.
+    /// A request that cannot be recorded is not sent. An answer that cannot be recorded stays in memory, and no further
+    /// request is sent before it is written.
     Require,
-    /// The call is made and people are told; what could not be written is kept and written when that is possible again.
+    /// The call is made with a warning event. Unwritten messages stay in memory and are written when that is possible again.
     GoOn,
 }
 
@@ -76,26 +76,26 @@ pub enum LockPolicy {
     Compactions,
 }
 
-/// Who knows what the conversation consists of, where another process writes to it too.
+/// Which side owns the history when another process writes to the same conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum History {
-    /// The record: whatever others said belongs to the conversation, and what is new goes behind it.
+    /// The record: messages by others belong to the conversation, and new ones are added after them.
     #[default]
     Record,
-    /// The client, which sends all of it with each request: what others said meanwhile is not part of its conversation. A
-    /// call during which somebody else wrote goes on as a branch.
+    /// The client, which sends the whole history with each request: messages by others are not part of its conversation. A
+    /// call during which another process wrote continues as a branch.
     Client {
         /// The key under which such a branch is found again, before it is numbered.
         branch_key: Option<String>,
     },
 }
 
-/// What a look at the record came to.
+/// The result of comparing a session with the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Nobody else wrote to the conversation.
+    /// No other process wrote to the conversation.
     Current,
-    /// Somebody did, and the session was loaded again.
+    /// Another process did, and the session was reloaded.
     Reloaded,
 }
 
@@ -104,7 +104,7 @@ pub enum Freshness {
 pub struct IncomingMessage {
     /// The message.
     pub message: Message,
-    /// What the model is shown in its place, when the caller knows; long tool results are seen to otherwise.
+    /// What the model is shown in its place, if the caller decides that. Long tool results are shortened separately.
     pub rendition: Option<StoredRendition>,
 }
 

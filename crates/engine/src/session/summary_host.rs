@@ -1,4 +1,4 @@
-//! What an engine's summariser is told of the conversation, and the door by which its calls get into the record.
+//! What an engine's summariser learns about the conversation, and how its calls get into the record.
 
 use std::sync::{Arc, Mutex};
 

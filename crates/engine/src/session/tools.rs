@@ -1,8 +1,8 @@
-//! Tool definitions by need: which ones are in the prompt of the next call, and how others come back.
+//! Tool definitions by need: which ones are in the prompt of the next call, and how deferred ones are loaded.
 //!
-//! What was decided stands in the list that was sent, which the record has: another process goes on with the same bytes. It
-//! is decided anew where the prefix is written anyway: in the first call, once the provider's cache has expired, and when
-//! the client changed its tools.
+//! The decision is stored in the list that was sent, which the record has, so that another process continues with the same
+//! bytes. It is made again when the prefix is rewritten anyway: in the first call, after the provider's cache has expired,
+//! and when the client changed its tools.
 //!
 //! Not for: the arithmetic (`decide::tools`) and the form of lists (`prompt::tool_list`).
 

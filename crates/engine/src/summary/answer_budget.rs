@@ -1,4 +1,4 @@
-//! How many tokens a model is given for the answer that holds a summary.
+//! The output tokens that a model gets for a summary.
 
 use throughline_tokens::Catalogue;
 

@@ -1,4 +1,4 @@
-//! One call for a summary: sent, waited for, read and booked.
+//! One call for a summary: sent with a time limit, parsed and booked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What went wrong with one way to a summary, whether that passes, and for how long the way is left alone.
+//! Failures of a summary call: whether each is temporary, and for how long the route is then skipped.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! The two forms in which a model can be asked for a summary, and which of them is the cheaper one.
+//! The two forms of a summary request, and the choice of the cheaper one.
 //!
-//! Riding: the conversation as it was sent last, with one instruction behind it. The model has it in its cache and reads
-//! it for a tenth of the price, but reads all of it. Apart: the compacted part quoted as data, without tool definitions and
-//! with long results cut, at the full price. Only the conversation's own model can be asked in the first form. Pure:
-//! figures in, a choice with its sum out.
+//! Inline: the conversation as it was last sent, followed by one instruction. The model has the conversation in its
+//! cache and reads it at a tenth of the price, but reads all of it. Standalone: the compacted part quoted as data,
+//! without tool definitions and with long results cut, at the full price. Only the conversation's own model can be
+//! called inline. Pure: figures in, a choice with its cost out.
 
 use std::fmt;
 

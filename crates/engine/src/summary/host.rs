@@ -1,8 +1,7 @@
-//! What a conversation and whoever writes its summaries tell each other: which model holds it, and which calls were made
-//! for summaries.
+//! The interface between a conversation and its summariser: the conversation's model in one direction, the calls made for
+//! summaries in the other.
 //!
-//! The managed call tells which model; the summariser tells of its calls. Only an engine in this process has one. Not for:
-//! deciding anything.
+//! Only an engine in this process has one. Not for: decisions.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Asking the conversation's own model behind what it was sent last, byte for byte, so that its cache is read.
+//! Inline summary requests: an instruction after the prompt that was last sent, byte for byte, so that the cache is read.
 
 use std::time::Duration;
 

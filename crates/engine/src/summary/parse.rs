@@ -1,8 +1,8 @@
-//! From what a model answered to a summary, or to the reason why it is none.
+//! Parses a model's answer to a summary, or to the reason why it is none.
 //!
-//! Tolerant of form: thinking in front, a preamble, a fence around it all, headings of any level, bold or numbered. Strict
-//! about substance: our headings have to be there, something has to stand under them, and it has to be shorter than what
-//! it stands for. Not for: whether what it says is true (that is the check of every compaction).
+//! The form may vary: reasoning or a preamble in front, a code fence around everything, headings of any level, bold or
+//! numbered. The substance may not: our headings must be present with text under them, and the summary must be shorter than
+//! what it replaces. Not for: whether the text is true (every compaction checks that).
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! The words in which a model is asked for a summary, put together from the files in `prompts/`.
+//! The instructions of a summary request, composed from the files in `prompts/`.
 //!
-//! Not for: who is asked, what is quoted, or what becomes of the answer.
+//! Not for: which model is called, what is quoted, or parsing the answer.
 
-use throughline_compaction::{Detail, Manner, Reach, Section};
+use throughline_compaction::{Detail, Reach, Section, SummaryKind};
 
 use super::quote_mark::QuoteMark;
 
@@ -37,7 +37,7 @@ pub(crate) struct SummaryBrief<'a> {
     /// What most of them shall be about.
     pub(crate) focus: Option<&'a str>,
     /// What kind of notes.
-    pub(crate) manner: Manner,
+    pub(crate) manner: SummaryKind,
     /// What a memory has to say.
     pub(crate) memory: Option<&'a str>,
     /// Why an earlier answer could not be used.
@@ -149,7 +149,7 @@ impl SummaryBrief<'_> {
 }
 
 /// What is said about the kind of notes that are wanted.
-fn manner_words(manner: Manner) -> impl Iterator<Item = &'static str> {
+fn manner_words(manner: SummaryKind) -> impl Iterator<Item = &'static str> {
     let reach = match manner.reach {
         Reach::Everything => None,
         Reach::Minutes => Some(MINUTES),

@@ -12,7 +12,7 @@ fn brief(mark: &QuoteMark) -> SummaryBrief<'_> {
         budget_tokens: 2_000,
         today: "2026-11-16",
         focus: None,
-        manner: Manner::default(),
+        manner: SummaryKind::default(),
         memory: None,
         problem: None,
     }
@@ -90,7 +90,7 @@ fn no_placeholder_is_left_and_the_room_is_stated() {
 fn each_reach_has_its_own_words_and_terse_ones_come_on_top() {
     let mark = mark();
     let system =
-        |reach, detail| SummaryBrief { manner: Manner { reach, detail }, ..brief(&mark) }.apart_system();
+        |reach, detail| SummaryBrief { manner: SummaryKind { reach, detail }, ..brief(&mark) }.apart_system();
     let plain = system(Reach::Everything, Detail::Detailed);
     let reaches =
         [(Reach::Minutes, "one stretch"), (Reach::Hours, "several stretches"), (Reach::Days, "after days")];

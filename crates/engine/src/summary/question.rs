@@ -1,6 +1,6 @@
-//! A question to the models that write summaries, about texts that are given with it.
+//! A question to the models that write summaries, about texts that are quoted with it.
 //!
-//! Not for: choosing what is quoted, or what becomes of the answer.
+//! Not for: choosing the texts, or using the answer.
 
 use std::sync::Mutex;
 

@@ -1,7 +1,7 @@
-//! The mark by which lines of ours are told from lines that are quoted.
+//! The mark that separates our own lines from quoted lines.
 //!
-//! A mark is drawn when a quotation is written and stands in none of the quoted texts, so nothing in them can end the
-//! quotation or pass for another message, however well its author knows this program.
+//! It is chosen at random when a quotation is written, and occurs in none of the quoted texts. So no quoted text can end the
+//! quotation or imitate another message.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The ways to a summary: which models are asked in which order, and which of them are left alone for a while.
+//! The order in which models are called for summaries, and which of them are skipped for a while.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Where an engine gets its summariser, and questions to the models that write summaries.
+//! How an engine gets its summariser, and the models for questions.
 
 use std::future::Future;
 use std::pin::Pin;

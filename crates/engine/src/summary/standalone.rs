@@ -1,12 +1,13 @@
-//! Asking any model apart from the conversation: what is compacted is quoted as data, in parts where its window is too small.
+//! Standalone summary requests to any model: the compacted part is quoted as data, in several parts if the model's window is
+//! too small.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use throughline_compaction::{
-    Maker, Manner, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
+    Maker, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryKind, SummaryRequest,
 };
-use throughline_provider::{AskedFor, OutgoingCall, ProviderErrorKind, RequestComplaint};
+use throughline_provider::{OutgoingCall, ProviderErrorKind, RequestComplaint, RequestLimits};
 use throughline_redact::Redactor;
 use throughline_tokens::{TextProfile, TokenModel};
 use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
@@ -78,7 +79,7 @@ struct PromptParts {
     next: Option<String>,
     focus: Option<String>,
     memory: Option<String>,
-    manner: Manner,
+    manner: SummaryKind,
 }
 
 /// What differs between tries.
@@ -472,10 +473,13 @@ pub(crate) fn plain_call(
     let message = decode_message(SharedText::new(text_message(wire_format, Role::User, text)));
     let request = Request::build(wire_format, &parts, message.into_iter().collect())
         .map_err(|error| RouteFailure::NotWritable(error.to_string()))?;
-    let asked =
-        AskedFor { output_cap_tokens: request.output_cap_tokens(), window_tokens: Some(window_tokens) };
+    let request_limits =
+        RequestLimits { output_cap_tokens: request.output_cap_tokens(), window_tokens: Some(window_tokens) };
     let body = request.encode();
-    Ok((OutgoingCall { asked, ..OutgoingCall::new(wire_format, Streaming::Streamed, body) }, answer_tokens))
+    Ok((
+        OutgoingCall { request_limits, ..OutgoingCall::new(wire_format, Streaming::Streamed, body) },
+        answer_tokens,
+    ))
 }
 
 /// Whether a summary is shorter than what it stands for. Of a part only its words count: its headings are those of the

@@ -1,8 +1,8 @@
-//! Summaries by models: one route after the other until one of them leads to a summary.
+//! Summaries by models: one route after the other until one returns a summary.
 //!
-//! Models named in the settings are asked standalone. The conversation's own model comes before or after them, or never, and is asked
-//! in whichever form is cheaper. A route that fails is left alone for a while, as
-//! long as its kind of failure suggests. When none is left, the compaction decides: it is put off, or made by rules.
+//! Models named in the settings are called standalone. The conversation's own model is called before or after them, or
+//! never, in the cheaper form. A route that fails is skipped for a while, depending on the kind of failure. If no route is
+//! left, the caller postpones the compaction or uses rules.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

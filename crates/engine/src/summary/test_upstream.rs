@@ -1,4 +1,4 @@
-//! For tests: a model that follows a script, and what summaries by models need around it.
+//! For tests: a scripted model, and the setup for summaries by models.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};

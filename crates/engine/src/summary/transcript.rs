@@ -1,8 +1,7 @@
-//! Messages written out for a model that is to report on them: compact, masked, and never in their own form.
+//! Writes messages out for a model that summarises them: compact, masked, and never in their original form.
 //!
-//! Reasoning is left out, pictures become labels, long results keep their beginning and end. Secrets are masked before
-//! anything is cut, because half a key is still half a key. Not for: the marks between messages, which only the caller
-//! knows to be in none of them.
+//! Reasoning is left out, images become labels, long results keep their beginning and end. Secrets are masked before
+//! anything is cut, because half a key is still half a key. Not for: the marks between messages (`quote_mark`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Messages as they are written out for a model.
 
-use throughline_compaction::{Earlier, Ledger, Manner, Plan};
+use throughline_compaction::{Earlier, Ledger, Plan, SummaryKind};
 use throughline_tokens::{Family, TextProfile};
 use throughline_transcript::{Groups, SharedText, WireFormat, decode_message};
 
@@ -32,7 +32,7 @@ fn rendered<T>(json: &[&str], with: impl FnOnce(&RenderedTranscript) -> T) -> T 
         span: plan.middle.clone(),
         earlier: None,
         focus: None,
-        manner: Manner::default(),
+        manner: SummaryKind::default(),
         shown_text: "",
         budget_tokens: 100,
         count_tokens: &|text| text.len() as u64 / 4,

@@ -1,7 +1,7 @@
-//! Whoever answers on another wire than the conversation is held on.
+//! An upstream in another wire format than the conversation's.
 //!
-//! The engine, the record and the client know one wire. Requests are put on the other at the last moment, answers come
-//! back on the first as they arrive, and what the engine takes for the answer is read from what was passed on.
+//! The engine, the record and the client use one wire format. Requests are translated just before they are sent, and answers
+//! are translated back as they arrive; the engine reads the translated answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Bodies of requests to the API: JSON objects without members nobody knows.
+//! Bodies of API requests: JSON objects. Unknown members are an error.
 
 use hyper::StatusCode;
 use hyper::header::CONTENT_TYPE;

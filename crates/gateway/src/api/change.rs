@@ -1,4 +1,4 @@
-//! A conversation as a file, and deleting it.
+//! Exporting and deleting a conversation.
 
 use std::sync::Arc;
 

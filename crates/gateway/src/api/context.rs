@@ -1,4 +1,4 @@
-//! What calls sent and what compactions did: the figures behind the picture of a context over time.
+//! The tokens of calls and compactions over time: the data behind the context chart of the page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Conversations the gateway keeps for clients that keep none, such as chat platforms: one message in, one answer out.
+//! Conversations for clients that keep no history, such as chat platforms: one message in, one answer out.
 //!
-//! A conversation is found by the key its client gives it. Its history is the record, its context the managed call's.
+//! The client chooses the key of a conversation. The history is in the record; each message is a managed call.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Errors of the API: a status, a code for programs, words for people, and nothing of the inside.
+//! Errors of the API: an HTTP status, a code for programs and a message for people. They contain no internal details.
 
 use bytes::Bytes;
 use hyper::{Response, StatusCode};

@@ -1,4 +1,4 @@
-//! What happens, as it happens, as a stream of events.
+//! Live events as a stream of server-sent events.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Letting a browser in and out, and telling whoever asks who they are.
+//! Logging a browser in and out, and showing a client its own rights.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Compacting a conversation now, seeing what that would come to, and going back.
+//! Compacting a conversation on request, previewing a compaction, and undoing one.
 
 use std::sync::Arc;
 

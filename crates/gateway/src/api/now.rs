@@ -1,4 +1,4 @@
-//! Conversations that are active: how full each is, what fills it, and what its last minutes cost.
+//! Active conversations: how full each is, what fills it, and what its last minutes cost.
 
 use hyper::Response;
 use serde::Serialize;

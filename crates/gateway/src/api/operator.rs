@@ -1,5 +1,5 @@
-//! What concerns the whole gateway: its health, its settings, its tokens. Operators see and change it; where no tokens are
-//! demanded it can be seen, and changed by nobody.
+//! The gateway as a whole: its health, settings and tokens. Only operators can read and change them. A gateway without
+//! tokens shows them to everyone and lets nobody change them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,26 +22,30 @@ use crate::shared::Shared;
 
 type Answer = Result<Response<ResponseBody>, ApiError>;
 
-/// What a request wants with the gateway.
+/// Whether a request reads or changes the gateway.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    See,
+enum OperatorAccess {
+    Read,
     Change,
 }
 
 /// The tools of the operator, for whoever may use them.
-fn tools(shared: &Shared, inbound: &InboundRequest, wish: Wish) -> Result<Arc<dyn OperatorTools>, ApiError> {
+fn tools(
+    shared: &Shared,
+    inbound: &InboundRequest,
+    access: OperatorAccess,
+) -> Result<Arc<dyn OperatorTools>, ApiError> {
     let refuse = |message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message));
-    match (inbound.rights, wish) {
-        (Rights::Operator, _) | (Rights::Open, Wish::See) => {}
-        (Rights::Open, Wish::Change) => {
+    match (inbound.rights, access) {
+        (Rights::Operator, _) | (Rights::Open, OperatorAccess::Read) => {}
+        (Rights::Open, OperatorAccess::Change) => {
             return refuse(
-                "without tokens nothing about the gateway is changed from a page; `throughline token new NAME --operator` makes a token",
+                "a gateway without access tokens cannot be changed from the page; `throughline token new NAME --operator` creates a token",
             );
         }
         (Rights::Owner, _) => {
             return refuse(
-                "this needs an operator's token; `throughline token new NAME --operator` makes one",
+                "this needs an operator's token; `throughline token new NAME --operator` creates one",
             );
         }
     }
@@ -58,7 +62,7 @@ async fn run<T: Send + 'static>(
 
 /// `GET /api/health`.
 pub(super) async fn health(shared: &Shared, inbound: &InboundRequest) -> Answer {
-    let tools = tools(shared, inbound, Wish::See)?;
+    let tools = tools(shared, inbound, OperatorAccess::Read)?;
     let (record, engines) = run(move || Ok((tools.record_health(), tools.engines()))).await?;
     let record = record.unwrap_or_else(|words| json!({ "well": false, "error": words }));
     let config = shared.config.now();
@@ -94,7 +98,7 @@ pub(super) async fn health(shared: &Shared, inbound: &InboundRequest) -> Answer 
 
 /// `GET /api/settings`.
 pub(super) async fn settings(shared: &Shared, inbound: &InboundRequest) -> Answer {
-    let tools = tools(shared, inbound, Wish::See)?;
+    let tools = tools(shared, inbound, OperatorAccess::Read)?;
     response::json(&run(move || tools.settings()).await?)
 }
 
@@ -110,7 +114,7 @@ struct SettingBody {
 
 /// `POST /api/settings`.
 pub(super) async fn change_setting(shared: &Shared, inbound: &InboundRequest) -> Answer {
-    let tools = tools(shared, inbound, Wish::Change)?;
+    let tools = tools(shared, inbound, OperatorAccess::Change)?;
     let SettingBody { key, value, preview } = body::required(inbound)?;
     let change = SettingChange { key, value, preview };
     response::json(&run(move || tools.change_setting(&change)).await?)
@@ -118,7 +122,7 @@ pub(super) async fn change_setting(shared: &Shared, inbound: &InboundRequest) ->
 
 /// `GET /api/tokens`.
 pub(super) async fn tokens(shared: &Shared, inbound: &InboundRequest) -> Answer {
-    let tools = tools(shared, inbound, Wish::Change)?;
+    let tools = tools(shared, inbound, OperatorAccess::Change)?;
     let book = run(move || tools.tokens()).await?;
     response::json(&json!({ "tokens": book.entries().iter().map(entry_json).collect::<Vec<_>>() }))
 }
@@ -147,7 +151,7 @@ struct TokenBody {
 
 /// `POST /api/tokens`.
 pub(super) async fn new_token(shared: &Shared, inbound: &InboundRequest) -> Answer {
-    let tools = tools(shared, inbound, Wish::Change)?;
+    let tools = tools(shared, inbound, OperatorAccess::Change)?;
     let TokenBody { name, owner, limits, operator } = body::required(inbound)?;
     let owner = owner.unwrap_or_else(|| name.clone());
     let token = NewToken { name, owner, limits, operator };
@@ -159,7 +163,7 @@ pub(super) async fn new_token(shared: &Shared, inbound: &InboundRequest) -> Answ
 
 /// `DELETE /api/tokens/{name}`.
 pub(super) async fn revoke_token(shared: &Shared, inbound: &InboundRequest, name: &str) -> Answer {
-    let tools = tools(shared, inbound, Wish::Change)?;
+    let tools = tools(shared, inbound, OperatorAccess::Change)?;
     let name = name.to_owned();
     let revoked = Arc::clone(&tools);
     match run(move || revoked.revoke_token(&name)).await? {
@@ -167,7 +171,7 @@ pub(super) async fn revoke_token(shared: &Shared, inbound: &InboundRequest, name
             take_over(shared, tools).await;
             response::json(&json!({}))
         }
-        false => Err(ApiError::not_found("there is no token of that name")),
+        false => Err(ApiError::not_found("there is no token with that name")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What stands behind the question mark: read strictly, so that a misspelt limit is told and not passed over.
+//! Query strings. Unknown parameters are an error, so that a misspelt limit is not ignored.
 
 use std::str::FromStr;
 

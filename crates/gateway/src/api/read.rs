@@ -1,4 +1,4 @@
-//! What is recorded: conversations, what was said, what a model would be sent, search, usage.
+//! Reading the record: conversations, transcripts, the view a model would be sent, search, usage.
 
 use std::sync::Arc;
 

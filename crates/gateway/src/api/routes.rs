@@ -1,4 +1,4 @@
-//! Which path means what, and what may stand behind its question mark.
+//! The paths of the API and the query parameters of each.
 
 use hyper::Method;
 

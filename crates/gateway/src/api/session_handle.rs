@@ -1,4 +1,4 @@
-//! A conversation of the record in hand: the one that is being held already, or opened for one matter.
+//! A locked session for one API request: the open one from the pool, or one opened for this request.
 
 use std::sync::Arc;
 

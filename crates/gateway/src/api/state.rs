@@ -1,4 +1,4 @@
-//! Where a conversation stands, and corrections to that.
+//! The state of a conversation (tasks, decisions, requests), and corrections to it.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Tokens that let their holders in: what is kept of them, how one is recognised, what each may use.
+//! Access tokens: how they are stored and recognised, and what each permits.
 //!
-//! A token is 256 random bits; only their hash is kept. Every token belongs to an owner, whose conversations its holder
-//! sees and nobody else's; an operator's holder may ask for those of another owner.
+//! A token is 256 random bits, of which only a hash is stored. Every token belongs to an owner and gives access to the
+//! conversations of that owner only. The holder of an operator's token may name another owner.
 //!
-//! Not for: files; whoever runs the gateway reads and writes the list.
+//! Not for: files. The program around the gateway reads and writes the list.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
@@ -84,10 +84,10 @@ impl Default for AccessTokens {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It is no list of tokens.
-    #[error("this is not a list of access tokens: {0}")]
+    #[error("the file is not a list of access tokens: {0}")]
     Unreadable(String),
     /// A newer version wrote it.
-    #[error("a newer version of Throughline wrote it (version {0})")]
+    #[error("the file was written by a newer version of Throughline (format {0})")]
     Newer(u32),
     /// There is one of that name.
     #[error("there is a token `{0}` already")]

@@ -1,11 +1,12 @@
-//! Who may come in, and in whose name they are served.
+//! Decides who may send a request, and which tenant it is served as.
 //!
-//! Where there are tokens, one is demanded of everyone: its owner is the tenant, its limits are held. A token travels in a
-//! header of its own, beside the provider's key of the client, or in place of that key; it is never passed on (`presented`).
+//! If the gateway has tokens, every request needs one: the token's owner is the tenant, and the token's limits apply. The
+//! token has a header of its own, beside the client's provider key, or takes the place of that key. It is never sent
+//! upstream (see `token_headers`).
 //!
-//! A gateway without tokens serves the programs of its own machine. A browser runs programs of others there: a page may
-//! send requests to loopback, or have a name of its own resolved to it. What comes from a page of elsewhere is therefore
-//! refused, and so is what was meant for another host.
+//! A gateway without tokens serves programs on its own machine. Web pages of other sites also run there, in a browser: they
+//! may send requests to loopback, or resolve a name of their own to it. Requests from pages of other sites and requests for
+//! other host names are therefore refused.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -143,7 +144,7 @@ fn unknown() -> AuthError {
         status: StatusCode::UNAUTHORIZED,
         kind: "authentication_error",
         message: format!(
-            "a token is needed: in the header {TOKEN_HEADER}, or in place of the provider's key; `throughline token new` makes one"
+            "an access token is required, in the header {TOKEN_HEADER} or in place of the provider's key; `throughline token new` creates one"
         ),
     })
 }
@@ -151,7 +152,7 @@ fn unknown() -> AuthError {
 fn too_much(too_much: RateLimitError) -> AuthError {
     let (message, retry_after_secs) = match too_much {
         RateLimitError::InAMinute { wait_secs } => {
-            ("the token has reached its requests per minute", wait_secs)
+            ("the token has reached its limit of requests per minute", wait_secs)
         }
         RateLimitError::AtOnce => ("the token has reached its limit of concurrent requests", 1),
     };
@@ -215,7 +216,7 @@ fn check_local_origin(head: &Parts) -> Result<(), GatewayError> {
             status: StatusCode::FORBIDDEN,
             kind: "permission_error",
             message: format!(
-                "{what}: without tokens the gateway serves programs of its own machine only; `throughline token new` makes a token"
+                "{what}: without access tokens the gateway serves only programs on its own machine; `throughline token new` creates a token"
             ),
         })
     };

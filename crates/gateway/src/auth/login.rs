@@ -1,9 +1,9 @@
-//! How a browser is let in: it exchanges an access token for a cookie, because event streams and links send no headers.
+//! Browser logins: a browser exchanges an access token for a cookie, because event streams and links cannot send headers.
 //!
-//! The cookie holds the token, encrypted with the key of the gateway and good for a day; nothing is kept here, so it outlives
-//! a restart, and a token that is revoked takes its cookies with it. Scripts cannot read it, other sites cannot send it, and
-//! what it lets in is checked to come from this gateway's own page. A one-time code, as `throughline open` puts into an
-//! address, counts as its token once.
+//! The cookie contains the token, encrypted with the key of the gateway, and is valid for one day. The gateway stores
+//! nothing, so cookies survive a restart, and revoking a token invalidates its cookies. Scripts cannot read the cookie and
+//! other sites cannot send it; requests that use it must come from the gateway's own page. A one-time code, as
+//! `throughline open` puts into an address, can be used once in place of its token.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Who may use the gateway.
+//! The access policy of a gateway: open to this machine, or only with tokens.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the holder of a token has used lately: requests in a minute, requests at the same time, money.
+//! Rate limits of a token: requests per minute, concurrent requests, and money spent.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

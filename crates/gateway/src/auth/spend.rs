@@ -1,4 +1,4 @@
-//! Spend limits: whether the cost of a call matters, and the error when a limit does not allow it.
+//! Spend limits: whether the cost of a request must be known, and the error for a request that a limit forbids.
 
 use hyper::StatusCode;
 

@@ -1,8 +1,8 @@
-//! Access tokens as clients present them: found wherever a request carries one, and taken out before anything is sent on.
+//! Finds access tokens in a request, and removes them before the request is sent upstream.
 //!
-//! A token counts in the header of its own, or in place of a provider's key. Anywhere else (a second header of the same name,
-//! Basic authentication, another header, the query) it does not count, and is removed all the same: an upstream must never
-//! see one. Not for: whether a token is known.
+//! A token is valid in its own header, or in place of a provider's key. Elsewhere (a second header of the same name, Basic
+//! authentication, another header, the query) it is not valid but removed all the same: an upstream must never see one.
+//! Not for: whether a token is known.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
-//! Compactions that a client asks for in the way of the Responses wire: it gives its whole conversation, gets an item
-//! that stands for it, and lets the rest go.
+//! Compactions that a client requests over the Responses wire format: it sends its whole conversation, receives an item in
+//! place of it, and drops the rest.
 //!
-//! There are two ways to ask: a path of its own, answered with the messages to keep and the item, and a trigger at the end
-//! of an ordinary request, answered with the item alone. Either way the conversation is compacted as any other, and the
-//! item says where it stands (`seal`): whatever the client lets go, the record keeps.
+//! A client can use a separate path, which answers with the messages to keep and the item, or put a trigger at the end of an
+//! ordinary request, which is answered with the item alone. Either way the conversation is compacted as any other, and the
+//! item says which one it is (`seal`). The record keeps whatever the client drops.
 
 use std::sync::Arc;
 
@@ -17,14 +17,13 @@ use throughline_wire::{
     AnswerDraft, AnswerPart, ReportedUsage, Request, StopReason, StreamShape, Streaming, WireEvent,
 };
 
-use crate::compaction::compaction_item::{COMPACTION, refuse_foreign};
+use crate::compaction::compaction_item::COMPACTION;
 use crate::compaction::seal::Sealed;
 use crate::error::GatewayError;
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
 use crate::lookup::message_key::{MessageIdentity, identity_of};
-use crate::lookup::session_lookup::ResolvedRequest;
-use crate::proxy::client_history::ClientHistory;
+use crate::proxy::client_history::ContinuedSession;
 use crate::proxy::managed_request::{ManagedRequest, read_managed_request};
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
@@ -104,23 +103,25 @@ impl Tenant {
     /// Compacts the conversation of a request.
     async fn compact(self: &Arc<Self>, mut turn: ManagedRequest) -> Result<CompactedAnswer, GatewayError> {
         self.name_session(&mut turn);
-        let ResolvedRequest { slot, mut session, messages, repeated, mut known } =
-            self.resolve(&turn).await?;
-        refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
-        self.switch_model_if_named(&mut session, &turn).await?;
-        let (config, said) = (self.config.now(), ClientHistory { messages, repeated });
-        let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
+        let config = self.config.now();
+        let continued = self.continue_session(&turn, &config.recall, |_| ()).await?;
+        let ContinuedSession { slot, mut session, new_messages, keys } = continued;
         let kept = kept(turn.request.messages());
         let failed = |error: &_| self.call_failed(error);
-        session.append(&Envelope::of_request(turn.request), new).await.map_err(|error| failed(&error))?;
+        session
+            .append(&Envelope::of_request(turn.request), new_messages)
+            .await
+            .map_err(|error| failed(&error))?;
         let result = session.compact(ManualCompaction::default()).await;
         if let Some(why) = failure_detail(&result) {
-            // The view is larger than it could be. That is for the next call to see to: nothing of it is lost.
-            self.tell(GatewayEvent::Warning(format!("a client asked for a compaction: {why}")));
+            // The view stays larger, and the next call compacts it if it must. No message is lost.
+            self.tell(GatewayEvent::Warning(format!(
+                "a compaction that a client requested was not made: {why}"
+            )));
         }
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
-        let said: Vec<MessageIdentity> = known.iter().filter_map(|known| known.identity).collect();
+        let said: Vec<MessageIdentity> = keys.iter().filter_map(|key| key.identity).collect();
         let compacted = session.messages().get(..session.first_verbatim_item()).unwrap_or_default();
         let stands_for = |message: &&Message| {
             !message.role().is_instructions()
@@ -128,7 +129,7 @@ impl Tenant {
         };
         let sealed = Sealed {
             conversation: session.conversation().clone(),
-            messages: history_keys.known.len(),
+            messages: history_keys.keys.len(),
             summary: compacted.iter().filter(stands_for).map(|message| message.json().to_owned()).collect(),
         };
         let encrypted =

@@ -1,7 +1,7 @@
-//! Clients that let the beginning of a conversation go and keep an item in its place that the gateway gave them.
+//! Requests whose client replaced the beginning of the conversation by a compaction item of this gateway.
 //!
-//! Before the item stand messages the client chose to keep. Most of them were said before it, and the view has them in
-//! one form or another; what was not is new, and belongs after it.
+//! The messages before the item are those the client chose to keep. Most of them are older than the item, and the view
+//! already has them in some form. Those that the conversation does not have are new, and are inserted after the item.
 
 use std::collections::HashSet;
 
@@ -84,7 +84,7 @@ fn sealed_in(message: &Message) -> Option<String> {
 
 /// Messages that were not said before.
 pub(crate) fn messages_not_in(messages: &[Message], said: &[MessageKey]) -> Vec<Message> {
-    let said: HashSet<MessageIdentity> = said.iter().filter_map(|known| known.identity).collect();
+    let said: HashSet<MessageIdentity> = said.iter().filter_map(|key| key.identity).collect();
     let is_new = |message: &&Message| {
         !is_compaction(message) && identity_of(message).is_some_and(|identity| !said.contains(&identity))
     };

@@ -1,8 +1,8 @@
-//! What is given to a client to keep and nobody else can read: where a conversation stands, and its summary.
+//! Encrypted data that a client keeps: the position in a conversation, and its summary.
 //!
-//! A sealed text can be opened by whoever has the key it was sealed with, for the owner it was sealed for, unchanged;
-//! anything else is not ours. Whoever has the record needs only the place from it. Who does not (the record was lost, or
-//! is another machine's) goes on with the summary.
+//! Only a gateway with the same key can open it, only for the owner it was made for, and only unchanged. If the record has
+//! the conversation, the position is enough. If it does not (it was lost, or is on another machine), the conversation
+//! continues with the summary.
 
 use aes_gcm_siv::aead::{AeadInPlace as _, KeyInit as _};
 use aes_gcm_siv::{Aes256GcmSiv, Nonce};

@@ -1,4 +1,4 @@
-//! A request whose body was read, and the headers that pass through the gateway in either direction.
+//! A request whose body was read, and the headers that are passed through in either direction.
 
 use bytes::Bytes;
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};

@@ -1,4 +1,4 @@
-//! Paths that lead somewhere else than they say, and paths that name the run of a client.
+//! Checks of request paths: dot segments, the paths of the API, and the prefix that names the run of a client.
 
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;

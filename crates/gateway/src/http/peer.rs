@@ -1,4 +1,4 @@
-//! The other end of a connection: looked at once, when a request comes in that demands no token.
+//! The other end of a connection, and its user, which is looked up once, at the first request that needs no token.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use crate::auth::policy::{PeerCheck, PeerUser};
 use crate::blocking::blocking;
 
-/// The two ends of a connection, and whose the other one is once that is known. It goes along with every request.
+/// The addresses of a connection, and the user of its other end once that was looked up. Every request has a copy.
 #[derive(Clone)]
 pub(crate) struct Peer {
     addresses: Option<(SocketAddr, SocketAddr)>,
@@ -22,7 +22,7 @@ impl Peer {
         Self { addresses, user: Arc::default() }
     }
 
-    /// Whether the other end is a program of the user who runs the gateway, where that matters and can be told.
+    /// Whether the other end is a program of an allowed user. Without a check every user is allowed.
     pub(crate) async fn is_allowed(&self, check: Option<PeerCheck>) -> bool {
         let Some(check) = check else { return true };
         let Some((peer, own)) = self.addresses else { return false };

@@ -1,6 +1,6 @@
-//! Whether the gateway can record what it is asked, found out by recording something.
+//! Whether the gateway can write to the record, found out by writing to it.
 //!
-//! The record is written once in a while and no more often, however many ask: the last finding holds for a moment.
+//! The result is cached for a moment, so that frequent probes do not cause frequent writes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Bodies of requests: read to their end within limits of size and time, and unpacked where a client packed them.
+//! Reads request bodies within limits of size and time, and decompresses them.
 
 use std::io::Read;
 use std::sync::Arc;

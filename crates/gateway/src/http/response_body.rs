@@ -1,4 +1,4 @@
-//! Bodies of answers: whole, or piece by piece as they come.
+//! Response bodies: whole, or streamed.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! One HTTP request: which path means what.
+//! Dispatches one HTTP request by its path.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ use crate::telemetry::request_context::{RequestContext, RequestInfo};
 use crate::tenant::Tenant;
 use crate::ui;
 
-/// Where the figures are.
+/// The path of the metrics.
 const METRICS_PATH: &str = "/metrics";
 
-/// As much of a path stands in the log.
+/// Longer paths are shortened in the log.
 const MOST_PATH_CHARS: usize = 200;
 
-/// The wire that is spoken at a path.
+/// The wire format of a managed path.
 fn wire_at(method: &Method, path: &str) -> Option<WireFormat> {
     if *method != Method::POST {
         return None;
@@ -46,7 +46,7 @@ fn wire_at(method: &Method, path: &str) -> Option<WireFormat> {
     }
 }
 
-/// The wire whose errors a client at this path understands best.
+/// The wire format for errors at this path.
 fn nearest_wire(path: &str) -> WireFormat {
     match path {
         path if path.starts_with("/v1/messages") => WireFormat::Anthropic,
@@ -55,7 +55,7 @@ fn nearest_wire(path: &str) -> WireFormat {
     }
 }
 
-/// Deals with a request.
+/// Answers a request.
 pub(crate) async fn handle<B>(
     shared: Arc<Shared>,
     request: Request<B>,
@@ -103,15 +103,15 @@ where
     response.map(|body| body.holding((open, answering)))
 }
 
-/// Whether a client wants to go on in another protocol than HTTP.
+/// Whether a client requests an upgrade to WebSocket.
 fn wants_websocket(head: &Parts) -> bool {
     let protocols = head.headers.get_all(UPGRADE).iter().filter_map(|value| value.to_str().ok());
     let mut protocols = protocols.flat_map(|value| value.split(',')).map(str::trim);
     head.method == Method::GET && protocols.any(|protocol| protocol.eq_ignore_ascii_case("websocket"))
 }
 
-/// Answers a client that wants a WebSocket. Codex tries one before each conversation, tries again when it fails, and goes on
-/// over HTTP at once when it is told 426; so nothing is sent on and no time is lost.
+/// Refuses a WebSocket with status 426. Codex tries a WebSocket before each conversation, retries it after other errors, and
+/// continues over HTTP at once after a 426.
 fn no_websocket(path: &str) -> Response<ResponseBody> {
     let refused = GatewayError {
         status: StatusCode::UPGRADE_REQUIRED,
@@ -124,7 +124,7 @@ fn no_websocket(path: &str) -> Response<ResponseBody> {
     response
 }
 
-/// A name for a request, by which it is found in the log.
+/// A random id, by which the request is found in the log.
 fn request_id(shared: &Shared) -> String {
     let host = &shared.setup.host;
     format!("{:08x}{:08x}", host.random(), host.random())
@@ -180,7 +180,7 @@ where
     };
     let answered = match form {
         ErrorFormat::Own if inbound.path == METRICS_PATH => metrics_page(shared, &tenant, &inbound.method),
-        // Boxed, as everything that few requests need: each request has room for whatever is not.
+        // Boxed because few requests need it: the future of every request has room for everything that is not boxed.
         ErrorFormat::Own => Ok(Box::pin(api::answer(shared, tenant, inbound)).await),
         ErrorFormat::Wire(_) => answer(tenant, inbound, wire).await,
     };
@@ -191,7 +191,7 @@ where
     }
 }
 
-/// Figures about the whole gateway, for whoever runs it.
+/// The metrics of the whole gateway, for its operator.
 fn metrics_page(
     shared: &Shared,
     tenant: &Tenant,
@@ -201,10 +201,7 @@ fn metrics_page(
         return Err(GatewayError {
             status: StatusCode::FORBIDDEN,
             kind: "permission_error",
-            message: format!(
-                "figures about all tenants are for tokens of the owner `{}`",
-                shared.setup.owner
-            ),
+            message: format!("metrics of all tenants need a token of the owner `{}`", shared.setup.owner),
         });
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
@@ -220,7 +217,7 @@ fn metrics_page(
     Ok(response)
 }
 
-/// Answers what is asked for a provider.
+/// Answers a request that is meant for a provider.
 async fn answer(
     gateway: Arc<Tenant>,
     inbound: InboundRequest,
@@ -245,7 +242,7 @@ async fn answer(
     Box::pin(crate::proxy::passthrough::pass_on(&gateway, inbound, wire)).await
 }
 
-/// What the log needs to know of a request, should it be refused.
+/// The parts of a request that the log needs if the request is refused.
 struct RequestLine {
     method: Method,
     uri: Uri,
@@ -256,25 +253,25 @@ impl RequestLine {
         Self { method: head.method.clone(), uri: head.uri.clone() }
     }
 
-    /// The path in the words of the log.
+    /// The path as it is logged.
     fn path(&self) -> String {
-        // A path with an access token in it is refused, and the token is nobody's to read.
+        // A request with an access token in its path is refused, and the token must not be logged.
         let path: String = self.uri.path().chars().take(MOST_PATH_CHARS).collect();
         if path.contains(TOKEN_PREFIX) { "a path with an access token".to_owned() } else { path }
     }
 }
 
-/// The form in which a client is told of errors.
+/// The form of an error response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ErrorFormat {
-    /// That of a wire.
+    /// That of a wire format.
     Wire(WireFormat),
     /// That of the gateway's own API.
     Own,
 }
 
 impl ErrorFormat {
-    /// What requests that are told of errors in it are counted under.
+    /// The metrics label of requests with this form.
     fn name(self) -> &'static str {
         match self {
             Self::Wire(wire) => wire.name(),
@@ -282,7 +279,7 @@ impl ErrorFormat {
         }
     }
 
-    /// Refuses a request, and tells whoever runs the gateway.
+    /// Refuses a request, and reports the refusal as an event.
     fn refuse(self, shared: &Shared, refused: &GatewayError, what: &RequestLine) -> Response<ResponseBody> {
         let (status, message) = (refused.status.as_u16(), refused.message.clone());
         let (method, path) = (what.method.to_string(), what.path());
@@ -298,7 +295,7 @@ impl ErrorFormat {
     }
 }
 
-/// What needs neither a body nor a token.
+/// Answers the paths that need neither a body nor a token.
 async fn answer_probe(shared: &Shared, method: &Method, path: &str) -> Option<Response<ResponseBody>> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return None;

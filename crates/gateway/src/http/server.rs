@@ -1,4 +1,4 @@
-//! Connections: taken until the gateway is told to stop, and then finished.
+//! Accepts connections until the gateway is stopped, then waits for the open ones.
 
 use std::convert::Infallible;
 use std::sync::Arc;

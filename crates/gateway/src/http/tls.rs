@@ -1,4 +1,4 @@
-//! Connections nobody else can read.
+//! TLS for the gateway's connections.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a client says of itself: which program it is and what it calls its session.
+//! What the headers and body of a request say about the client: the program, and its id for the session.
 
 use hyper::HeaderMap;
 use throughline_transcript::{RawJson, WireFormat};
@@ -8,37 +8,38 @@ use throughline_wire::Request;
 pub(crate) const SESSION_HEADER: &str = "x-throughline-session";
 /// The header by which a client names an upstream.
 pub(crate) const UPSTREAM_HEADER: &str = "x-throughline-upstream";
-/// The header by which a client is told under which name its request is in the log.
+/// The response header with the id of the request in the log.
 pub(crate) const REQUEST_HEADER: &str = "x-throughline-request";
-/// Headers that are for the gateway alone begin with this.
+/// The prefix of headers that are only for the gateway.
 pub(crate) const OWN_HEADERS: &str = "x-throughline-";
 
 /// Headers by which other clients name their session: opencode sends the first two with every call, the call for a title
 /// among them.
 const SESSION_HEADERS: [&str; 2] = ["x-session-affinity", "x-session-id"];
 
-/// What Codex is called in the record.
+/// The name of Codex in the record.
 pub(crate) const CODEX: &str = "codex";
-/// The header in which Codex says what each request is for: an object, whose `thread_source` tells who began the thread.
+/// The header in which Codex says what a request is for: an object whose member `thread_source` names the starter of the
+/// thread.
 const CODEX_METADATA: &str = "x-codex-turn-metadata";
-/// The threads that Codex begins for titles.
+/// The `thread_source` of threads for titles.
 const CODEX_TITLES: &str = "thread_title";
 
-/// Longer names of sessions are not taken for any.
+/// Longer session ids are ignored.
 const MAX_KEY_BYTES: usize = 512;
 
-/// What is known of whoever asks.
+/// What is known about the client of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientInfo {
-    /// The session of the record it names.
+    /// The session of the record that it names.
     pub(crate) session: Option<String>,
-    /// The upstream it names.
+    /// The upstream that it names.
     pub(crate) upstream: Option<String>,
-    /// What it calls its session itself.
+    /// Its own id for the session.
     pub(crate) own_id: Option<String>,
     /// The program.
     pub(crate) program: &'static str,
-    /// Whether it says that the request is a call beside a conversation.
+    /// Whether it marks the request as a side call.
     pub(crate) is_side_call: bool,
 }
 
@@ -63,7 +64,8 @@ impl ClientInfo {
     }
 }
 
-/// Whether Codex asks for a title. It does that in a thread of its own, with tools, whenever a person said something.
+/// Whether this is a request of Codex for a title. Codex sends one after each human message, in a thread of its own and with
+/// tools.
 fn is_title_of_codex(headers: &HeaderMap) -> bool {
     let metadata = headers.get(CODEX_METADATA).and_then(|value| value.to_str().ok());
     let source = metadata.and_then(|json| RawJson(json).get("thread_source")?.as_text());
@@ -76,7 +78,7 @@ fn text(value: RawJson<'_>) -> Option<String> {
     (!text.is_empty() && text.len() <= MAX_KEY_BYTES).then(|| text.to_owned())
 }
 
-/// The program, by what it says it is.
+/// The program, from its headers.
 fn program(headers: &HeaderMap, wire: WireFormat) -> &'static str {
     let agent = headers.get(hyper::header::USER_AGENT).and_then(|value| value.to_str().ok());
     let agent = agent.unwrap_or_default().to_ascii_lowercase();

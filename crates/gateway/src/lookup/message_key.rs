@@ -1,10 +1,10 @@
-//! What a message is recognised by when a client sends it again.
+//! The key by which a message is recognised when a client sends it again.
 //!
-//! Clients rewrite their own history in ways that do not change the conversation: cache marks move on, reminders come and
-//! go, old tool results are blanked, reasoning is dropped, an answer comes back in another notation. So a message is
-//! recognised by who speaks, which calls it makes or answers, and its words without what programs put there.
+//! Clients rewrite their own history in ways that do not change the conversation: they move cache markers, add and remove
+//! reminders, blank old tool results, drop reasoning, or encode an answer differently. So a message is recognised by its
+//! role, the calls it makes or answers, and its text without what programs injected.
 //!
-//! Not for: what is sent. Only the client's own bytes are.
+//! Keys are only compared. What is sent are always the client's own bytes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 use throughline_transcript::{Message, Part, Role, strip_injected};
 use twox_hash::XxHash3_128;
 
-/// What a message is recognised by.
+/// A hash of the parts of a message that clients do not rewrite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct MessageIdentity([u8; 16]);
 
@@ -34,35 +34,36 @@ impl MessageIdentity {
     }
 }
 
-/// The bytes of a message, by which one that came back unchanged is known at once. Every request brings the whole
-/// conversation, so this is a hash for speed; it is never kept, and whoever finds two messages that share one only
-/// mistakes their own.
+/// A fast hash of the bytes of a message, to recognise unchanged messages: every request repeats the whole conversation. It
+/// is never stored. A client that constructs a collision only confuses its own messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ByteHash(u128);
 
-/// A message of a conversation as it is recognised.
+/// The key of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageKey {
     pub(crate) bytes: ByteHash,
-    /// `None` for what says nothing of its own, such as reasoning: clients leave it out as they like.
+    /// `None` for a message without words or calls of its own, such as reasoning. Clients may leave it out.
     pub(crate) identity: Option<MessageIdentity>,
-    /// Whether a person speaks in it: their words are never taken for the same when they differ.
+    /// Whether it is a human message. Two of those are equal only if their words are.
     pub(crate) is_human: bool,
     form: OtherForm,
 }
 
-/// In what other form a message may come back. One or none of them: an answer that its client saw in part is no person's.
+/// Another form in which a message may come back. At most one applies: an answer that the client saw in part is not a
+/// human message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OtherForm {
-    /// In none.
+    /// None.
     Unknown,
-    /// As its client saw it, if it holds what the client knows nothing of.
+    /// Without the calls that the client was not shown.
     Client(ClientForm),
-    /// Shortened to how it begins, where a person speaks in it.
+    /// Shortened to its beginning, for human messages.
     Opening(Opening),
 }
 
-/// How a message of a person begins: some clients add instructions to the newest one and take them away with the next request.
+/// The beginning of a human message: some clients append instructions to the newest one and remove them with the next
+/// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
     /// The lower half of a hash.
@@ -71,7 +72,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// That of a message; `None` where it says nothing or no person speaks.
+    /// The beginning of a message. `None` if it is not a human message, or has no text.
     pub(crate) fn of(message: &Message) -> Option<Self> {
         let parts = message.is_human().then(|| message.parts())?;
         let words = parts.iter().find_map(|part| match stable_content(message, part)? {
@@ -83,14 +84,14 @@ impl Opening {
         Some(Self { first_line: XxHash3_128::oneshot(first_line.as_bytes()) as u64, bytes })
     }
 
-    /// Whether `later` begins alike and is shorter: something that stood behind the words is gone, and nothing is new.
+    /// Whether `later` has the same beginning and is shorter: text at the end was removed, and nothing was added.
     pub(crate) fn is_shortened_to(self, later: Self) -> bool {
         self.first_line == later.first_line && later.bytes < self.bytes
     }
 }
 
 impl MessageKey {
-    /// A message its client has as it is.
+    /// The key of a message that the client has in this form.
     pub(crate) fn of(message: &Message) -> Self {
         Self::new(bytes_of(message), identity_of(message), message)
     }
@@ -122,38 +123,38 @@ impl MessageKey {
         }
     }
 
-    /// A message its client knows nothing of.
+    /// The key of a message that the client was never shown.
     pub(crate) fn unseen(message: &Message) -> Self {
         Self::of(message).seen_as(Some(ClientForm::NOTHING))
     }
 
-    /// Whether a client may leave it out without leaving the conversation.
+    /// Whether a request that continues the conversation may lack the message.
     pub(crate) fn may_lack(&self) -> bool {
         self.identity.is_none() || self.client_form().is_some_and(|form| form.may_lack)
     }
 
-    /// Whether a message with this identity says the same.
+    /// Whether a message with this identity is the same message.
     pub(crate) fn is(&self, identity: Option<MessageIdentity>) -> bool {
         self.identity == identity
             || identity.is_some_and(|identity| self.client_form().is_some_and(|form| form.is(identity)))
     }
 }
 
-/// How a message may come back from a client that never heard of the calls in it.
+/// The forms in which a client may send a message that contains calls the client was never shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientForm {
     /// Whether it may be missing: the client was shown nothing of it, or shown it as part of the next answer.
     pub(crate) may_lack: bool,
-    /// What is left of it without the calls.
+    /// The message without the calls.
     pub(crate) alone: Option<MessageIdentity>,
-    /// The same, with what earlier rounds of the answer said before it.
+    /// The same, after the text of earlier rounds of the answer.
     pub(crate) joined: Option<MessageIdentity>,
-    /// The same for clients that make one text of an answer, with nothing or an empty line between its parts.
+    /// The same for clients that join the parts of an answer to one text, with nothing or an empty line between them.
     pub(crate) as_one: [Option<MessageIdentity>; 2],
 }
 
 impl ClientForm {
-    /// A message the client knows nothing of.
+    /// A message that the client was never shown.
     pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None, as_one: [None; 2] };
 
     pub(crate) fn is(&self, identity: MessageIdentity) -> bool {
@@ -161,7 +162,7 @@ impl ClientForm {
     }
 }
 
-/// The bytes of a message.
+/// The hash of the bytes of a message.
 pub(crate) fn bytes_of(message: &Message) -> ByteHash {
     ByteHash(XxHash3_128::oneshot(message.json().as_bytes()))
 }
@@ -172,10 +173,10 @@ fn half(hash: blake3::Hash) -> [u8; 16] {
     half
 }
 
-/// What a message is recognised by; `None` when it says nothing of its own.
+/// The identity of a message. `None` when it has no words or calls of its own.
 pub(crate) fn identity_of(message: &Message) -> Option<MessageIdentity> {
     let mut hashing = IdentityHasher::of(message);
-    // Standing instructions hold dates and the like, and there is one place for them.
+    // System prompts contain dates and the like, and there is one place for them.
     if !message.role().is_instructions() {
         for (kind, words) in message.parts().iter().filter_map(|part| stable_content(message, part)) {
             hashing.add(kind, &words);
@@ -184,7 +185,7 @@ pub(crate) fn identity_of(message: &Message) -> Option<MessageIdentity> {
     hashing.finish(message)
 }
 
-/// The same for a message that says this and nothing else.
+/// The identity of a message that would consist of these parts alone.
 pub(crate) fn identity_of_parts(
     message: &Message,
     parts: &[(&str, Cow<'_, str>)],
@@ -194,7 +195,7 @@ pub(crate) fn identity_of_parts(
     hashing.finish(message)
 }
 
-/// An identity in the making.
+/// Computes an identity part by part.
 struct IdentityHasher {
     hasher: blake3::Hasher,
     says_something: bool,
@@ -221,7 +222,7 @@ impl IdentityHasher {
     }
 }
 
-/// What a part says that does not change when a client rewrites its history: its kind, and words.
+/// The kind and text of a part that stay the same when a client rewrites its history.
 pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&'static str, Cow<'a, str>)> {
     let json = message.json();
     Some(match part {
@@ -233,11 +234,11 @@ pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&
             }
             ("text", Cow::Owned(own.to_owned()))
         }
-        // Some servers number the calls of each answer anew.
+        // With the name, because some servers number the calls of each answer from the start.
         Part::ToolCall { id, name, .. } => {
             ("call", Cow::Owned(format!("{} {}", name.text(json), id.text(json))))
         }
-        // What a result says may be blanked later; that it answers the call stays.
+        // The text of a result may be blanked later, the id of its call stays.
         Part::ToolResult { call_id, .. } => ("result", call_id.text(json)),
         Part::Image { block } => ("image", Cow::Owned(message.raw(*block).len().to_string())),
         Part::Opaque { kind, .. } => ("other", kind.map(|kind| kind.text(json)).unwrap_or_default()),
@@ -245,7 +246,7 @@ pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&
     })
 }
 
-/// Who speaks, where wires name the same speaker differently.
+/// The role of a message, with one name for roles that wire formats name differently.
 pub(crate) fn role_of(message: &Message) -> &'static str {
     match message.role() {
         // An item of the Responses wire that makes a call or answers one has no role of its own.

@@ -1,4 +1,4 @@
-//! Opening sessions: a new one, or one of the record. Either takes a slot of the pool.
+//! Opens sessions, new ones and those of the record, and puts them into the pool.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::recall::client_view::Projection;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// A conversation that was looked for.
+/// The result of a lookup.
 pub(crate) struct SlotCandidate {
     pub(crate) slot: Arc<SessionSlot>,
-    /// There for one that was opened for this very request: nobody else gets it first.
+    /// The lock of a session that was opened for this request, so that no other request gets it first.
     pub(crate) session: Option<OwnedMutexGuard<ManagedSession>>,
 }
 
 impl SlotCandidate {
-    /// One that others may use too.
+    /// A slot that other requests may use too.
     pub(crate) fn at_hand(slot: Arc<SessionSlot>) -> Self {
         Self { slot, session: None }
     }
@@ -36,7 +36,7 @@ impl SlotCandidate {
     }
 }
 
-/// Under what a new conversation is filed: the first number that no other conversation that begins alike has.
+/// The key of a new conversation, with the first number that no conversation with the same beginning has.
 pub(crate) struct NewSlotKey {
     pub(crate) key: SlotKey,
     pub(crate) number: usize,
@@ -70,7 +70,7 @@ impl Tenant {
         };
         let setup = self.session_setup(turn, &id).await?;
         let session = match ManagedSession::create(setup, new).await {
-            // Another gateway on the same home opened it first. Whether the request belongs there is found out by comparing.
+            // Another gateway with the same record opened it first. The caller compares it with the request.
             Err(SessionError::Record(StoreError::SessionExists { id: other })) if other != id => {
                 return self.load_session(turn, key, &other).await;
             }
@@ -84,7 +84,7 @@ impl Tenant {
         Ok(opened)
     }
 
-    /// A session at hand, opened with an edition of the configuration.
+    /// Adds an open session to the pool. `edition` is the configuration that it was opened with.
     pub(crate) async fn slot(
         &self,
         key: &SlotKey,
@@ -94,7 +94,7 @@ impl Tenant {
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
         let slot = Arc::new(SessionSlot::new(key.clone(), session, history_keys, edition));
-        // Before anybody else finds it.
+        // Locked before it is in the pool, where other requests find it.
         let session = Arc::clone(&slot.session).try_lock_owned().ok();
         self.pool.add(Arc::clone(&slot));
         Ok(SlotCandidate { slot, session })
@@ -109,7 +109,7 @@ impl Tenant {
         Ok(self.session_setup_with(target, conversation))
     }
 
-    /// Takes a conversation of the record up again.
+    /// Loads a conversation from the record.
     pub(crate) async fn load_session(
         &self,
         turn: &ManagedRequest,
@@ -124,8 +124,8 @@ impl Tenant {
         Ok(SlotCandidate::at_hand(slot))
     }
 
-    /// What a conversation is recognised by, as the record has it at the version that the session is a copy of. What others
-    /// wrote since is not part of its view, so a request that says it does not repeat it.
+    /// Reads the keys of a conversation from the record, up to the version that the session has loaded. Messages that others
+    /// wrote since are left out: they are not in the session's view.
     pub(crate) async fn read_history_keys(
         &self,
         session: &ManagedSession,
@@ -137,11 +137,11 @@ impl Tenant {
         Ok(history_keys(session, self.keys_of(&transcript, session.wire_format())))
     }
 
-    /// What messages of the record are recognised by.
+    /// The keys of stored messages.
     pub(crate) fn keys_of(&self, transcript: &[StoredMessage], wire: WireFormat) -> Vec<MessageKey> {
         let config = self.config.now();
         let messages: Vec<Message> = transcript.iter().filter_map(StoredMessage::decode).collect();
-        Projection::new(config.recall.names(), wire).known(&messages)
+        Projection::new(config.recall.names(), wire).keys(&messages)
     }
 
     pub(crate) async fn transcript(&self, id: SessionId) -> Result<Vec<StoredMessage>, StoreError> {
@@ -150,14 +150,14 @@ impl Tenant {
     }
 }
 
-/// What a conversation is recognised by, given its messages.
-pub(crate) fn history_keys(session: &ManagedSession, known: Vec<MessageKey>) -> HistoryKeys {
+/// The keys of a conversation, with the number of messages that were compacted.
+pub(crate) fn history_keys(session: &ManagedSession, keys: Vec<MessageKey>) -> HistoryKeys {
     let own = session.messages().len().saturating_sub(session.first_verbatim_item());
-    let compacted_messages = if session.is_compacted() { known.len().saturating_sub(own) } else { 0 };
-    HistoryKeys { tip: session.id().clone(), known, compacted_messages }
+    let compacted_messages = if session.is_compacted() { keys.len().saturating_sub(own) } else { 0 };
+    HistoryKeys { tip: session.id().clone(), keys, compacted_messages }
 }
 
-/// Whether a request brings tools. Some clients send an empty list with side calls.
+/// Whether a request has tools. Some clients send an empty list with side calls, which counts as none.
 pub(crate) fn has_tools(request: &Request) -> bool {
     request.tools().is_some_and(|tools| !is_empty_list(tools.0))
 }
@@ -167,10 +167,10 @@ pub(crate) fn is_empty_list(json: &str) -> bool {
     inner.is_some_and(|inner| inner.trim().is_empty())
 }
 
-/// Notes of a conversation what its next side calls are filed by.
+/// Stores in the slot what later side calls are matched with: whether the conversation has tools, and its last question.
 pub(crate) fn note_request(slot: &SessionSlot, turn: &ManagedRequest) {
     slot.note_tools(has_tools(&turn.request) && !turn.client.is_side_call);
-    // Of the clients that name no conversation in side calls, only Codex asks while it is being answered.
+    // Among the clients whose side calls name no conversation, only Codex makes them during a call of the conversation.
     if turn.client.program == CODEX {
         let mut said = turn.request.messages().iter().rev();
         slot.note_question(said.find_map(Message::human_words));

@@ -1,7 +1,7 @@
-//! Where a request stands in a conversation that is known: it goes on, it leaves it somewhere, or it is another one.
+//! Compares the messages of a request with those of a conversation: how much of the conversation does the request repeat?
 //!
-//! A pure comparison of two lists. What says nothing of its own is passed over on either side. Inside what was compacted
-//! away an edit is of no account unless a person's words changed: the model is not shown that part any more.
+//! A pure comparison of two lists. Messages without words or calls of their own, such as reasoning, are skipped on either
+//! side. In the compacted part, an edit counts only if it changes a human message: the model no longer sees that part.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -15,10 +15,10 @@ use crate::lookup::message_key::{
 };
 use crate::recall::client_view::Projection;
 
-/// The most messages a client shows anew before each question: two exchanges, files and pictures.
+/// The most messages that a client moves before each question: two exchanges, files and images.
 const MOST_MOVED_MESSAGES: usize = 4;
 
-/// A message of a request. Most come back unchanged, so who they are is worked out only when their bytes do not tell.
+/// A message of a request. Most messages come back unchanged, so the identity is computed only when the bytes differ.
 pub(crate) struct ClientMessage<'a> {
     pub(crate) message: &'a Message,
     bytes: ByteHash,
@@ -42,27 +42,27 @@ impl<'a> ClientMessage<'a> {
         Opening::of(self.message)
     }
 
-    /// As it is recognised later on.
-    pub(crate) fn known(&self) -> MessageKey {
+    /// The key by which later requests recognise it.
+    pub(crate) fn key(&self) -> MessageKey {
         MessageKey::new(self.bytes, self.identity(), self.message)
     }
 }
 
-/// How a request stands to a conversation.
+/// How much of a conversation a request repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PrefixMatch {
-    /// Messages of the conversation that the request repeats, from its first on.
-    pub(crate) known: usize,
-    /// Messages of the request that repeat them.
+    /// Number of messages at the start of the conversation that the request repeats.
+    pub(crate) matched: usize,
+    /// Number of messages of the request that repeat them.
     pub(crate) repeated: usize,
-    /// How many of them are worded anew or stand elsewhere.
+    /// How many of them are reworded or at another position.
     pub(crate) reworded: usize,
 }
 
 impl PrefixMatch {
     /// Whether the request repeats the whole conversation.
     pub(crate) fn goes_on(self, conversation: &[MessageKey]) -> bool {
-        self.known == conversation.len()
+        self.matched == conversation.len()
     }
 }
 
@@ -72,61 +72,61 @@ pub(crate) fn compare(
     request: &[ClientMessage<'_>],
     compacted_messages: usize,
 ) -> PrefixMatch {
-    walk(conversation, request, compacted_messages, |_, _| {})
+    match_prefix(conversation, request, compacted_messages, |_, _| {})
 }
 
-/// The conversation with the bytes that the request has for it now, by which it is known at once the next time.
+/// The keys of the conversation with the byte hashes of this request, which the next request probably repeats.
 pub(crate) fn refreshed(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
     compacted_messages: usize,
 ) -> Vec<MessageKey> {
     let mut all = conversation.to_vec();
-    walk(conversation, request, compacted_messages, |known, sent| {
-        if let Some(ours) = all.get_mut(known) {
+    match_prefix(conversation, request, compacted_messages, |at, sent| {
+        if let Some(ours) = all.get_mut(at) {
             ours.bytes = sent.bytes;
         }
     });
     all
 }
 
-/// Walks through both lists as far as they say the same, and shows each pair.
-fn walk(
+/// Goes through both lists while they match, and passes each pair of equal messages to `pair`.
+fn match_prefix(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
     compacted_messages: usize,
     mut pair: impl FnMut(usize, &ClientMessage<'_>),
 ) -> PrefixMatch {
-    let (mut known, mut repeated, mut reworded) = (0, 0, 0);
+    let (mut matched, mut repeated, mut reworded) = (0, 0, 0);
     loop {
-        match (conversation.get(known), request.get(repeated)) {
+        match (conversation.get(matched), request.get(repeated)) {
             (Some(ours), Some(sent)) if is_same(ours, sent) => {
-                pair(known, sent);
-                known += 1;
+                pair(matched, sent);
+                matched += 1;
                 repeated += 1;
             }
-            (Some(ours), _) if ours.may_lack() => known += 1,
-            (Some(ours), Some(sent)) if known < compacted_messages && is_small_edit(ours, sent) => {
-                pair(known, sent);
-                known += 1;
+            (Some(ours), _) if ours.may_lack() => matched += 1,
+            (Some(ours), Some(sent)) if matched < compacted_messages && is_small_edit(ours, sent) => {
+                pair(matched, sent);
+                matched += 1;
                 repeated += 1;
             }
             (Some(_), Some(sent)) if sent.identity().is_none() => repeated += 1,
             (Some(_), Some(sent)) => {
-                let (ours, rest) = (conversation.get(known..), request.get(repeated..));
+                let (ours, rest) = (conversation.get(matched..), request.get(repeated..));
                 let (ours, rest) = (ours.unwrap_or_default(), rest.unwrap_or_default());
                 if is_shortened_question(ours, rest) {
-                    pair(known, sent);
-                    known += 1;
+                    pair(matched, sent);
+                    matched += 1;
                     repeated += 1;
                 } else if let Some(moved) = moved_messages(ours, rest) {
-                    known += moved;
+                    matched += moved;
                 } else {
-                    return PrefixMatch { known, repeated, reworded };
+                    return PrefixMatch { matched, repeated, reworded };
                 }
                 reworded += 1;
             }
-            _ => return PrefixMatch { known, repeated, reworded },
+            _ => return PrefixMatch { matched, repeated, reworded },
         }
     }
 }
@@ -179,49 +179,50 @@ fn is_same(ours: &MessageKey, sent: &ClientMessage<'_>) -> bool {
     ours.bytes == sent.bytes || ours.is(sent.identity())
 }
 
-/// Whether an edit of this message changes nothing that a person said.
+/// Whether neither version of a changed message is a human message.
 fn is_small_edit(ours: &MessageKey, sent: &ClientMessage<'_>) -> bool {
     !ours.is_human && !sent.message.is_human() && ours.identity.is_some() && sent.identity().is_some()
 }
 
-/// Whether a request that leaves a conversation has only let some of it go: further on it repeats what was answered, and
-/// it is shorter than the conversation. So a client tells that it compacted the conversation itself.
+/// Whether a request that differs from a conversation is a compacted form of it, made by the client: it is shorter, and after
+/// the difference it repeats an answer of the conversation.
 pub(crate) fn is_compacted(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
     found: PrefixMatch,
 ) -> bool {
-    let shown = conversation.iter().filter(|known| known.identity.is_none() || !known.may_lack()).count();
+    let shown = conversation.iter().filter(|key| key.identity.is_none() || !key.may_lack()).count();
     if request.len() >= shown {
         return false;
     }
     let further: HashSet<MessageIdentity> =
-        conversation.iter().skip(found.known).filter_map(|known| known.identity).collect();
+        conversation.iter().skip(found.matched).filter_map(|key| key.identity).collect();
     request.iter().skip(found.repeated).any(|sent| {
         sent.message.role() != Role::User
             && sent.identity().is_some_and(|identity| further.contains(&identity))
     })
 }
 
-/// Whether a request brings a summary that its client put in the place of the rest, and that the conversation does not
-/// have. Some clients keep nothing of what was answered beside it, so that nothing else tells where it comes from.
+/// Whether a request contains a summary written by its client that the conversation does not have. Some clients keep no
+/// answer beside the summary, so that nothing else shows which conversation was compacted.
 pub(crate) fn has_new_summary(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
-    let is_new = |sent: &ClientMessage<'_>| conversation.iter().all(|known| known.bytes != sent.bytes);
+    let is_new = |sent: &ClientMessage<'_>| conversation.iter().all(|key| key.bytes != sent.bytes);
     request.iter().any(|sent| sent.message.is_client_summary() && is_new(sent))
 }
 
-/// How many answers and results of a conversation a request repeats, wherever they stand.
+/// How many answers and tool results of a conversation a request repeats, at any position.
 pub(crate) fn shared_answers(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> usize {
-    let said: HashSet<MessageIdentity> = conversation.iter().filter_map(|known| known.identity).collect();
+    let shared: HashSet<MessageIdentity> = conversation.iter().filter_map(|key| key.identity).collect();
     let is_shared = |sent: &&ClientMessage<'_>| {
         !matches!(sent.message.role(), Role::User | Role::System | Role::Developer)
-            && sent.identity().is_some_and(|identity| said.contains(&identity))
+            && sent.identity().is_some_and(|identity| shared.contains(&identity))
     };
     request.iter().filter(is_shared).count()
 }
 
-/// The client's words for the end of a view, item by item. Items that say nothing of their own and that the client left out are
-/// not among them; those it knows nothing of stay in our words.
+/// Pairs the items at the end of a view with the client's messages that repeat them, item by item. Items without words of
+/// their own that the client left out are not paired. Items that the client was never shown are paired with our own
+/// message.
 pub(crate) fn align(
     view: &[Message],
     first_own: usize,

@@ -23,10 +23,10 @@ fn talk(words: &[&str]) -> Vec<Message> {
 }
 
 fn compared(ours: &[&str], client_messages: &[&str], folded: usize) -> (usize, usize) {
-    let known: Vec<MessageKey> = talk(ours).iter().map(MessageKey::of).collect();
+    let keys: Vec<MessageKey> = talk(ours).iter().map(MessageKey::of).collect();
     let messages = talk(client_messages);
-    let PrefixMatch { known, repeated, .. } = compare(&known, &ClientMessage::all(&messages), folded);
-    (known, repeated)
+    let PrefixMatch { matched, repeated, .. } = compare(&keys, &ClientMessage::all(&messages), folded);
+    (matched, repeated)
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn rounds_keep_our_words_when_a_client_repeats_them_as_one() {
             says(serde_json::json!([thinking("one"), thinking("two"), call("c0", "read")])),
         ];
         let names = RecallNames::of(&["lcm_grep"]);
-        let known = Projection::new(&names, WireFormat::Anthropic).known(&view);
-        let found = compare(&known, &ClientMessage::all(&repeated), 0);
-        assert!(found.goes_on(&known) && found.repeated == 2, "{own}: {found:?}");
+        let keys = Projection::new(&names, WireFormat::Anthropic).keys(&view);
+        let found = compare(&keys, &ClientMessage::all(&repeated), 0);
+        assert!(found.goes_on(&keys) && found.repeated == 2, "{own}: {found:?}");
         let ClientBytes { from, worded, .. } =
             align(&view, 0, &repeated, Projection::new(&names, WireFormat::Anthropic));
         let words: Vec<&str> = worded.iter().map(|(_, message)| message.json()).collect();
@@ -160,8 +160,8 @@ proptest! {
     ) {
         let ours: Vec<&str> = ours.iter().map(String::as_str).collect();
         let client_messages: Vec<&str> = ours.iter().copied().chain(more.iter().map(String::as_str)).collect();
-        let (known, repeated) = compared(&ours, &client_messages, 0);
-        prop_assert_eq!(known, ours.len());
+        let (matched, repeated) = compared(&ours, &client_messages, 0);
+        prop_assert_eq!(matched, ours.len());
         prop_assert!(repeated >= ours.len() && repeated <= client_messages.len());
     }
 }

@@ -1,8 +1,8 @@
 //! Requests that name an earlier answer (`previous_response_id`) instead of repeating the conversation.
 //!
-//! Where that answer came through this gateway, for the same tenant, the record has what it stands for: the request is
-//! made whole and managed as any other. It goes on from that very answer, also when the conversation went on since. Ids
-//! that the record does not know are for the provider.
+//! If that answer came through this gateway, for the same tenant, the record has the conversation: it is inserted before the
+//! messages of the request, which is then managed like any other. It continues from exactly that answer, even if the
+//! conversation continued since. A request with an id that the record does not have is passed to the provider as it is.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::tenant::Tenant;
 
 /// The member that names an answer.
 const PREVIOUS: &str = "previous_response_id";
-/// No provider names an answer at greater length.
+/// Longer than the ids of any known provider.
 const MAX_ID_BYTES: usize = 512;
 
 impl Tenant {
-    /// The request with the conversation up to the answer it names. As it is where it names none, or one that the record
-    /// does not know.
+    /// Inserts the conversation up to the answer that the request names. Returns the request unchanged if it names none, or
+    /// one that the record does not have.
     pub(crate) async fn with_previous_response(&self, mut turn: ManagedRequest) -> ManagedRequest {
         if turn.request.wire_format() != WireFormat::Responses {
             return turn;
@@ -37,7 +37,7 @@ impl Tenant {
         turn
     }
 
-    /// Everything that was said up to an answer and with it, and the session it was given in.
+    /// The messages up to an answer, including it, and the session of the answer.
     async fn up_to_answer(&self, id: String) -> Option<(SessionId, Vec<StoredMessage>)> {
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let found = blocking(move || {
@@ -49,12 +49,12 @@ impl Tenant {
             let said = store.transcript(&owner, &call.session)?;
             Ok(Some((call.session, to_seq, said)))
         });
-        // A record that cannot be read knows nothing of it.
+        // If the record cannot be read, the request is left to the provider.
         let (session, to_seq, mut said) = found.await.ok().flatten()?;
-        let known = self.keys_of(&said, WireFormat::Responses);
+        let keys = self.keys_of(&said, WireFormat::Responses);
         let before = said.iter().position(|message| message.seq >= to_seq)?;
         let is_of_answer = |at: &usize| {
-            let is_unseen = known.get(*at).is_some_and(|known| known.client_form().is_some());
+            let is_unseen = keys.get(*at).is_some_and(|key| key.client_form().is_some());
             is_unseen
                 || said.get(*at).and_then(StoredMessage::decode).is_some_and(|message| is_answer(&message))
         };
@@ -64,7 +64,7 @@ impl Tenant {
     }
 }
 
-/// Whether an item is something a model said, thought or called.
+/// Whether an item is part of a model's answer: text, reasoning or a call.
 fn is_answer(message: &Message) -> bool {
     match message.role() {
         Role::Assistant => true,
@@ -73,7 +73,7 @@ fn is_answer(message: &Message) -> bool {
     }
 }
 
-/// The request with a history before its own messages; `None` where it leans on the provider in another way too.
+/// The request with a history before its own messages. `None` if it also refers to other state at the provider.
 fn whole(request: &Request, history: &[StoredMessage]) -> Option<Request> {
     let said = history.iter().map(|message| message.json.as_str());
     let own = request.messages().iter().map(Message::json);

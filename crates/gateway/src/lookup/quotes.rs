@@ -1,31 +1,31 @@
-//! Whether a request quotes a conversation, as calls for a title or a summary do.
+//! Finds out whether a request quotes a conversation, as side calls for a title or a summary do.
 //!
-//! What a person said and something that the model said or called have to be in it: words of one side alone are said in
-//! many conversations. Where the client itself says that a call is beside a conversation, what the person said is enough.
+//! The request must contain a human message of the conversation and an answer or call of the model: the words of one side
+//! alone occur in many conversations. If the client marks the request as a side call, the human message is enough.
 
 use throughline_transcript::{Message, Part, Role};
 
-/// Shorter words are said by chance.
+/// Shorter texts may be equal by chance.
 const LEAST_CHARS: usize = 16;
-/// As much of a message is looked for: clients shorten what they quote.
+/// Only this much of a message is searched for, because clients shorten what they quote.
 const MOST_CHARS: usize = 120;
 
-/// What has to be quoted.
+/// What the request must quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuoteRequirement {
-    /// What a person said.
+    /// A human message.
     Question,
-    /// That, and what was answered.
+    /// A human message and an answer.
     QuestionAndAnswer,
 }
 
-/// What a request says.
+/// A search in the words of a request.
 pub(crate) struct QuoteSearch<'a> {
     words: &'a str,
     needed: QuoteRequirement,
 }
 
-/// Everything that messages say.
+/// The text of all messages.
 pub(crate) fn words_of(messages: &[Message]) -> String {
     let mut words = String::new();
     for message in messages {
@@ -42,7 +42,7 @@ impl<'a> QuoteSearch<'a> {
         Self { words, needed }
     }
 
-    /// How many messages of a conversation are quoted; none unless all that is needed is.
+    /// How many messages of a conversation the request quotes. 0 if the requirement is not met.
     pub(crate) fn quoted(&self, conversation: &[Message]) -> usize {
         let inbound =
             conversation.iter().filter_map(Message::human_words).filter(|words| self.has(words)).count();
@@ -63,7 +63,7 @@ impl<'a> QuoteSearch<'a> {
         texts(message).iter().any(|text| self.has(text))
     }
 
-    /// Whether words of a person or a model are quoted.
+    /// Whether the request contains the beginning of this text.
     pub(crate) fn has(&self, words: &str) -> bool {
         let words = words.trim();
         let end = words.char_indices().nth(MOST_CHARS).map_or(words.len(), |(at, _)| at);

@@ -1,10 +1,9 @@
-//! How a conversation that is new hangs on others of its client: as a sub-agent, a side call, what is left of one that
-//! its client compacted, or not at all.
+//! How a new conversation is linked to others of its client: as a sub-agent, a side call, the continuation of a
+//! conversation that the client compacted, or not at all.
 //!
-//! A client's session holds one main conversation. What tells a side call (for a title, say) is that it has no tools and
-//! one exchange at most. It may come first; then it is filed as what it is once the main conversation begins. What tells
-//! a sub-agent is that there is a conversation with tools that could have started it: one that was answered, or is being
-//! answered.
+//! A client's session has one main conversation. A side call (for a title, say) has no tools and at most one exchange. If it
+//! arrives first, it is linked once the main conversation begins. A conversation with tools is a sub-agent if another
+//! conversation with tools could have started it: one that was answered, or is being answered.
 
 use std::sync::Arc;
 
@@ -24,26 +23,26 @@ use crate::proxy::managed_request::ManagedRequest;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// A side call has no more messages than this: instructions, a question in a few pieces, an answer.
+/// The most messages of a side call: instructions, a question in a few pieces, an answer.
 const MOST_SIDE_CALL_MESSAGES: usize = 8;
-/// Conversations of the record that are looked through for the one that a client compacted.
+/// How many conversations of the record are searched for the one that a client compacted.
 const MOST_LOOKED_THROUGH: usize = 16;
 
-/// What a conversation of a client's session is.
+/// The role of a conversation in a client's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConversationRole {
     /// One that may have sub-agents and side calls.
     Main,
-    /// One with tools that was never answered: it was called off, and started nothing.
+    /// One with tools that was never answered: it was cancelled, and started nothing.
     Unanswered,
-    /// One without tools and with one exchange at most, which hangs on nothing so far.
+    /// One without tools and with at most one exchange, not linked so far.
     SideCall,
-    /// One that hangs on another already.
+    /// One that is linked to another already.
     Attached,
 }
 
 impl Tenant {
-    /// A conversation nobody has held yet.
+    /// Opens a new conversation, linked to the conversation that it belongs to.
     pub(crate) async fn open_new(
         &self,
         turn: &ManagedRequest,
@@ -93,7 +92,7 @@ impl Tenant {
             Some(parent) => self.open_linked(turn, key, parent, LinkKind::SubAgent).await?,
             None => self.open(turn, key, None).await?,
         };
-        // Side calls that came before what they belong to.
+        // Side calls that arrived before the conversation they belong to.
         let main = first(ConversationRole::Main).unwrap_or_else(|| opened.slot().conversation());
         for (side, _) in parts.iter().filter(|(_, part)| *part == ConversationRole::SideCall) {
             self.file_side_call(side, &main).await;
@@ -102,9 +101,9 @@ impl Tenant {
         Ok(opened)
     }
 
-    /// Another conversation that begins as one at hand does, and was never answered alike. What the other hangs on as a
-    /// sub-agent or a side call, this one does too. Where the other begins with a summary of its client, this one goes on from
-    /// the other, if that was answered, and otherwise from the same conversation as the other.
+    /// Opens a conversation with the same first message as an open one and no answer in common. If the other is a sub-agent
+    /// or a side call, this one is linked to the same parent. If the other begins with a summary of its client, this one
+    /// continues from the other if that was answered, and otherwise from the same conversation as the other.
     pub(crate) async fn open_sibling(
         &self,
         turn: &ManagedRequest,
@@ -162,11 +161,11 @@ impl Tenant {
         self.tell(event);
     }
 
-    /// The conversation that a call beside it quotes, for clients whose side calls do not name the session: Hermes asks for
-    /// titles and summaries with what was said in one message and without tools, Codex for titles in threads of their own.
+    /// The conversation that a side call quotes, for clients whose side calls do not name the session: Hermes requests titles
+    /// and summaries with the conversation quoted in one message and without tools, Codex requests titles in separate threads.
     ///
-    /// Conversations of agents are looked at as they are sent. Where one is being answered, only what the person said last is
-    /// known of it, and that only for clients that ask beside it at that time.
+    /// Only open conversations with tools are searched. While one is being answered, only its last human message is known,
+    /// and that only for clients that make side calls at that time.
     fn quoted_by(&self, turn: &ManagedRequest) -> Option<SessionId> {
         let messages = turn.request.messages();
         let is_question =
@@ -195,7 +194,7 @@ impl Tenant {
         quoted.max_by_key(|(count, last_used, _)| (*count, *last_used)).map(|(_, _, id)| id)
     }
 
-    /// Files side calls that came before the conversation whose question they quote.
+    /// Links side calls that arrived before the conversation whose question they quote.
     async fn file_waiting(&self, slot: &SessionSlot) {
         let Some(question) = slot.question() else { return };
         for other in self.pool.of_owner(&self.setup.owner) {
@@ -208,7 +207,7 @@ impl Tenant {
         }
     }
 
-    /// The conversations of a client's session in order of their beginning, and what each is.
+    /// The conversations of a client's session in the order in which they began, with their roles.
     async fn parts_of_client(
         &self,
         turn: &ManagedRequest,
@@ -229,7 +228,7 @@ impl Tenant {
         found.await.map_err(|error| self.record_failed(&error))
     }
 
-    /// The end of the conversation that was last spoken in, what hangs on others apart: it comes and goes.
+    /// The newest session of the main conversation that was active last.
     async fn last_main(
         &self,
         parts: &[(SessionId, ConversationRole)],
@@ -249,8 +248,8 @@ impl Tenant {
         last.await.map_err(|error| self.record_failed(&error))
     }
 
-    /// The conversation whose answers a request repeats behind a summary of its client. For clients that do not say what
-    /// they call their session, and keep nothing of its beginning.
+    /// The conversation whose answers a request repeats after a summary by its client. For clients that send no session id
+    /// and keep no message of the beginning.
     async fn compacted_by_client(
         &self,
         turn: &ManagedRequest,
@@ -258,11 +257,11 @@ impl Tenant {
     ) -> Result<Option<SessionId>, GatewayError> {
         let at_hand = self.pool.of_owner(&self.setup.owner).into_iter().map(|slot| slot.history_keys());
         let shared = at_hand
-            .map(|history_keys| (shared_answers(&history_keys.known, client_messages), history_keys.tip));
+            .map(|history_keys| (shared_answers(&history_keys.keys, client_messages), history_keys.tip));
         if let Some((_, tip)) = shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count) {
             return Ok(Some(tip));
         }
-        // The gateway may have been started since.
+        // The gateway may have restarted since.
         let (store, owner, program) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.client.program.to_owned());
         let filter = SessionFilter {
@@ -286,7 +285,7 @@ impl Tenant {
     }
 }
 
-/// What a conversation is, by the record, and by what is known of one at hand.
+/// The role of a conversation, from the record and, if it is open, from its slot.
 fn part_of(
     store: &dyn Store,
     owner: &Owner,
@@ -316,7 +315,7 @@ fn part_of(
     }
     let is_answered = calls.iter().any(|call| call.call.error.is_none());
     Ok(match (calls.is_empty(), has_tools, is_answered) {
-        // Somebody else may be asking: a conversation until it is known to be none.
+        // Its first call may still be running: it counts as a main conversation until then.
         (true, _, _) => ConversationRole::Main,
         (_, true, false) => ConversationRole::Unanswered,
         (_, false, _) if is_short()? => ConversationRole::SideCall,

@@ -1,4 +1,8 @@
-//! Which conversation a request belongs to: one at hand, one of the record, a branch, or a new one.
+//! Decides which conversation a request continues: an open one, one loaded from the record, a new branch, or a new
+//! conversation.
+//!
+//! `resolve` is the entry point and `slot_for` makes the choice. `prefix_match.rs` compares the messages, `message_key.rs`
+//! says when two messages are the same, `session_pool.rs` holds the open conversations, and `open_session.rs` opens others.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -26,38 +30,38 @@ use crate::proxy::managed_request::ManagedRequest;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// How often a conversation is looked for that others keep moving on.
+/// How often a lookup is repeated because other requests changed the conversation meanwhile.
 const MOST_LOOKS: usize = 8;
 
-/// Where a request stands.
+/// The session that a request continues, locked for this request.
 pub(crate) struct ResolvedRequest {
     pub(crate) slot: Arc<SessionSlot>,
     pub(crate) session: OwnedMutexGuard<ManagedSession>,
-    /// The conversation as the client tells it, without what it has let go.
+    /// The conversation as the client sends it, without the messages that the client has dropped.
     pub(crate) messages: Vec<Message>,
-    /// How many of those are not new.
+    /// How many of these messages the session already has.
     pub(crate) repeated: usize,
-    /// What the conversation is recognised by once the request is part of it.
-    pub(crate) known: Vec<MessageKey>,
+    /// The keys of the conversation, including the new messages of the request.
+    pub(crate) keys: Vec<MessageKey>,
 }
 
-/// A conversation, before the messages of the request are at hand again.
+/// A locked session without the messages of the request, which are still borrowed for the comparison.
 struct LockedSlot {
     slot: Arc<SessionSlot>,
     session: OwnedMutexGuard<ManagedSession>,
-    known: Vec<MessageKey>,
+    keys: Vec<MessageKey>,
     repeated: usize,
 }
 
 impl LockedSlot {
     fn with(self, messages: Vec<Message>) -> ResolvedRequest {
-        let Self { slot, session, known, repeated } = self;
-        ResolvedRequest { slot, session, messages, repeated, known }
+        let Self { slot, session, keys, repeated } = self;
+        ResolvedRequest { slot, session, messages, repeated, keys }
     }
 }
 
 impl Tenant {
-    /// Where a request stands, for as long as its call takes.
+    /// Finds or opens the session that a request continues, and locks it until the call has ended.
     pub(crate) async fn resolve(&self, turn: &ManagedRequest) -> Result<ResolvedRequest, GatewayError> {
         let since = self.pool.tick();
         let ExpandedHistory { messages, after } = match last_compaction_item(turn.request.messages()) {
@@ -76,7 +80,7 @@ impl Tenant {
         Ok(found.with(messages))
     }
 
-    /// Where a request stands whose client has let the beginning of the conversation go.
+    /// The same for a request whose client has dropped the beginning of the conversation after a compaction.
     async fn resolve_after_compaction(
         &self,
         turn: &ManagedRequest,
@@ -97,8 +101,8 @@ impl Tenant {
         Ok(found.with(messages))
     }
 
-    /// Waits for a conversation, and looks for it again if somebody else has spoken meanwhile. One that was last compared with
-    /// the record before `since` is compared again.
+    /// Waits for the lock of a session. Repeats the lookup if another request changed the conversation meanwhile. A session
+    /// that was last compared with the record before `since` is compared again.
     async fn lock_slot<F: Future<Output = Result<SlotCandidate, GatewayError>>>(
         &self,
         since: u64,
@@ -123,10 +127,10 @@ impl Tenant {
             if !found.goes_on(after) {
                 continue;
             }
-            let mut known = history_keys.before(compacted).to_vec();
-            known.extend(refreshed(after, client_messages, compacted_messages));
-            known.extend(client_messages.iter().skip(found.repeated).map(ClientMessage::known));
-            return Ok(LockedSlot { slot, session, known, repeated: found.repeated });
+            let mut keys = history_keys.before(compacted).to_vec();
+            keys.extend(refreshed(after, client_messages, compacted_messages));
+            keys.extend(client_messages.iter().skip(found.repeated).map(ClientMessage::key));
+            return Ok(LockedSlot { slot, session, keys, repeated: found.repeated });
         }
         Err(GatewayError {
             status: StatusCode::CONFLICT,
@@ -136,8 +140,8 @@ impl Tenant {
         })
     }
 
-    /// Compares a conversation at hand with the record, and loads it again where somebody else wrote to it. Whether it is
-    /// still there. Where the record cannot be read, what is at hand is all there is.
+    /// Compares an open session with the record and reloads it if another process wrote to it. Returns whether the record
+    /// still has the session. If the record cannot be read, the open session is used as it is.
     async fn refresh(&self, slot: &SessionSlot, session: &mut ManagedSession) -> bool {
         slot.follow_client(session);
         let tick = self.pool.tick();
@@ -152,7 +156,7 @@ impl Tenant {
                 }
                 Err(_) => false,
             },
-            // Deleted, or replaced by a backup that knows nothing of it.
+            // The session was deleted, or the record was replaced by a backup that does not contain it.
             Err(StoreError::UnknownSession { .. } | StoreError::VersionConflict { .. }) => false,
             Err(_) => true,
         };
@@ -163,7 +167,7 @@ impl Tenant {
         is_there
     }
 
-    /// Has a seat follow its session to a branch, and tells of it.
+    /// Renames the slot if its session continued as a branch, and reports the branch as an event.
     pub(crate) fn follow(&self, slot: &SessionSlot, session: &ManagedSession) {
         if let Some(left) = slot.follow(session) {
             let link = Some((left, LinkKind::Branch.name()));
@@ -171,7 +175,7 @@ impl Tenant {
         }
     }
 
-    /// The same for all conversations under a key that nobody works on at the moment.
+    /// Refreshes all sessions under a key that no request is using.
     async fn refresh_under(&self, key: &SlotKey) {
         let idle = self.pool.under(key).into_iter().filter_map(|slot| {
             let session = Arc::clone(&slot.session).try_lock_owned().ok()?;
@@ -183,7 +187,7 @@ impl Tenant {
         }
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let tick = self.pool.tick();
-        // All of them at once: a conversation that is asked again and again has many branches.
+        // One blocking task for all of them: a conversation whose last message is often resent has many branches.
         let outdated = blocking(move || {
             let is_outdated = |(slot, session): &mut (Arc<SessionSlot>, OwnedMutexGuard<ManagedSession>)| {
                 let version = session.version();
@@ -203,7 +207,7 @@ impl Tenant {
         }
     }
 
-    /// Has a conversation follow a configuration that was replaced since it was opened.
+    /// Reopens a session if the configuration was replaced since it was opened.
     async fn renew(&self, turn: &ManagedRequest, found: &mut LockedSlot) -> Result<(), GatewayError> {
         let Some(edition) = self.outdated(&found.slot, &found.session) else { return Ok(()) };
         let reopened = async {
@@ -213,14 +217,14 @@ impl Tenant {
         Box::pin(reopened).await
     }
 
-    /// The edition in force, if a conversation was opened with another. One that has something to write first stays as it
-    /// is until that is written.
+    /// The current edition of the configuration, if the session was opened with another one. A session with unwritten
+    /// messages keeps its edition until they are written.
     pub(crate) fn outdated(&self, slot: &SessionSlot, session: &ManagedSession) -> Option<u64> {
         let edition = self.config.edition();
         (slot.edition() != edition && session.is_written()).then_some(edition)
     }
 
-    /// Opens a conversation at hand again.
+    /// Opens a session again, with the current configuration.
     pub(crate) async fn reopen(
         &self,
         slot: &SessionSlot,
@@ -235,7 +239,9 @@ impl Tenant {
         Ok(())
     }
 
-    /// The conversation a request belongs to: one at hand, one of the record, or a new one.
+    /// The conversation a request continues, in this order: the session that the client names, an open conversation that
+    /// the request repeats as a whole, one loaded from the record, a branch of the conversation that it repeats most of, or a
+    /// new conversation.
     async fn slot_for(
         &self,
         turn: &ManagedRequest,
@@ -253,7 +259,7 @@ impl Tenant {
             self.pool.touch(&slot);
             return Ok(SlotCandidate::at_hand(slot));
         }
-        // One at a time from here on, so that a conversation of the record is brought back once.
+        // One request at a time from here on, so that a conversation is loaded from the record only once.
         let _opening = self.opening.lock().await;
         self.refresh_under(&key).await;
         let key = self.load_matching(turn, key).await?;
@@ -262,7 +268,7 @@ impl Tenant {
                 self.pool.touch(&slot);
                 Ok(SlotCandidate::at_hand(slot))
             }
-            Some((slot, (found, false))) if found.known > 0 => {
+            Some((slot, (found, false))) if found.matched > 0 => {
                 self.branch(turn, &key, &slot, client_messages, 0).await
             }
             Some((slot, _)) if slot.is_new() => {
@@ -279,8 +285,8 @@ impl Tenant {
         }
     }
 
-    /// The conversation at hand that a request repeats as a whole although it begins otherwise: what stood before its first question
-    /// stands further on now.
+    /// The open conversation that a request repeats as a whole although its first messages differ: the messages before its
+    /// first question are further back now.
     fn slot_begun_otherwise(
         &self,
         scope: &str,
@@ -293,8 +299,8 @@ impl Tenant {
             .map(|(slot, _)| slot)
     }
 
-    /// Names the client's session for a request that does not, by the conversation at hand that it repeats as a whole. Older
-    /// versions of Codex say nothing of themselves when they ask for a compaction.
+    /// Sets the client's session id of a request without one, from the open conversation that the request repeats as a whole.
+    /// Older versions of Codex send no id with a request for a compaction.
     pub(crate) fn name_session(&self, turn: &mut ManagedRequest) {
         if turn.client.own_id.is_some() || turn.client.session.is_some() {
             return;
@@ -302,16 +308,16 @@ impl Tenant {
         let client_messages = ClientMessage::all(turn.request.messages());
         let repeated = self.pool.of_owner(&self.setup.owner).into_iter().filter_map(|slot| {
             let (found, goes_on) = slot.compare(&client_messages, 0);
-            (goes_on && found.known > 0).then_some((found.known, slot))
+            (goes_on && found.matched > 0).then_some((found.matched, slot))
         });
-        let Some((_, slot)) = repeated.max_by_key(|(known, _)| *known) else { return };
+        let Some((_, slot)) = repeated.max_by_key(|(matched, _)| *matched) else { return };
         let wire = format!("{}:", turn.request.wire_format());
         let own_id = slot.key.own_id().and_then(|id| id.strip_prefix(&wire)).map(ToOwned::to_owned);
         drop(client_messages);
         turn.client.own_id = own_id;
     }
 
-    /// A conversation by its id.
+    /// The slot of a conversation, by the id of the conversation.
     async fn slot_of_conversation(
         &self,
         turn: &ManagedRequest,
@@ -331,7 +337,7 @@ impl Tenant {
         }
     }
 
-    /// The conversation, or one that left it after what its client has let go.
+    /// The conversation, or a branch that left it after the part that the client has compacted.
     async fn slot_after(
         &self,
         turn: &ManagedRequest,
@@ -359,7 +365,7 @@ impl Tenant {
         }
     }
 
-    /// A conversation that the client names by its id in the record.
+    /// The session that the client names by its id in the record, or a branch of it.
     async fn named_slot(
         &self,
         turn: &ManagedRequest,
@@ -381,7 +387,7 @@ impl Tenant {
         if self.pool.under(&key).is_empty() {
             self.load_session(turn, &key, &session.id).await?;
         }
-        // What does not go on from its end leaves it somewhere, as without a name.
+        // A request that does not continue at the end of the session becomes a branch, as without a name.
         match best(self.pool.under(&key), client_messages, 0) {
             Some((slot, (_, true))) => Ok(SlotCandidate::at_hand(slot)),
             Some((slot, _)) => {
@@ -392,7 +398,7 @@ impl Tenant {
         }
     }
 
-    /// Brings conversations of the record that are looked for under this key back to hand.
+    /// Loads the conversations that the record has under this key.
     async fn load_matching(&self, turn: &ManagedRequest, key: SlotKey) -> Result<NewSlotKey, GatewayError> {
         let alike = self.matching_sessions(turn, &key).await?;
         let at_hand = self.pool.under(&key);
@@ -402,7 +408,7 @@ impl Tenant {
         Ok(NewSlotKey { key, number: alike.len() + 1 })
     }
 
-    /// The conversations of the record that are looked for under a key, in the order of their numbers.
+    /// The conversations that the record has under a key, in the order of their numbers.
     async fn matching_sessions(
         &self,
         turn: &ManagedRequest,
@@ -423,7 +429,7 @@ impl Tenant {
         found.await.map_err(|error| self.record_failed(&error))
     }
 
-    /// A conversation that leaves another one where the request says something else.
+    /// Opens a branch at the first message in which the request differs from the conversation.
     async fn branch(
         &self,
         turn: &ManagedRequest,
@@ -434,8 +440,8 @@ impl Tenant {
     ) -> Result<SlotCandidate, GatewayError> {
         let tip = slot.history_keys().tip;
         let transcript = self.transcript(tip).await.map_err(|error| self.record_failed(&error))?;
-        let known = self.keys_of(&transcript, turn.request.wire_format());
-        let after = known.get(compacted..).unwrap_or_default();
+        let keys = self.keys_of(&transcript, turn.request.wire_format());
+        let after = keys.get(compacted..).unwrap_or_default();
         let found = compare(after, client_messages, 0);
         if is_compacted(after, client_messages, found) || has_new_summary(after, client_messages) {
             let tip = slot.history_keys().tip;
@@ -444,19 +450,19 @@ impl Tenant {
         // What the client knows nothing of goes with the answer it led to.
         let led = after
             .iter()
-            .take(found.known)
+            .take(found.matched)
             .rev()
-            .take_while(|known| known.client_form().is_some_and(|form| form.may_lack));
-        let shared = compacted + found.known - led.count();
+            .take_while(|key| key.client_form().is_some_and(|form| form.may_lack));
+        let shared = compacted + found.matched - led.count();
         let said = transcript.get(..shared).unwrap_or_default();
-        // What begins alike and was never answered alike is another conversation.
+        // Without a shared answer, the same beginning is a coincidence: this is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
         let Some(last) = said.last().filter(|_| has_answer) else {
             let is_answered = transcript.iter().any(|message| message.role == Role::Assistant);
             return self.open_sibling(turn, key, slot, is_answered).await;
         };
         let leaves_at = last.seq.saturating_add(1);
-        // What a client asks on its own account is no other way that the conversation went.
+        // A client's own request for a summary is a side branch: the conversation itself does not continue there.
         let is_aside =
             client_messages.last().is_some_and(|client_messages| client_messages.message.asks_for_summary());
         let kind = if is_aside { LinkKind::SideBranch } else { LinkKind::Branch };
@@ -464,12 +470,13 @@ impl Tenant {
     }
 }
 
-/// What a client calls its session, with the wire: sessions of one client on two wires are two.
+/// The client's id for its session, prefixed with the wire format: the same id in two wire formats means two sessions.
 pub(crate) fn own_id(turn: &ManagedRequest) -> Option<String> {
     turn.client.own_id.as_deref().map(|id| format!("{}:{id}", turn.request.wire_format()))
 }
 
-/// The one of several conversations that a request repeats most of.
+/// The conversation that the request continues or, if there is none, the one of which it repeats the most messages. The flag
+/// says whether the request continues it.
 fn best(
     slots: Vec<Arc<SessionSlot>>,
     client_messages: &[ClientMessage<'_>],
@@ -479,10 +486,10 @@ fn best(
         let found = slot.compare(client_messages, compacted);
         (slot, found)
     });
-    compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.known, Reverse(found.reworded)))
+    compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.matched, Reverse(found.reworded)))
 }
 
-/// Under what a conversation is looked for by those who know its id.
+/// The key of a conversation that is looked up by its id.
 fn key_of_conversation(owner: &Owner, id: &SessionId) -> SlotKey {
     SlotKey { owner: owner.clone(), text: format!("conversation/{id}") }
 }

@@ -1,8 +1,8 @@
-//! The conversations that are being held, and which of them a request belongs to.
+//! The pool of open conversations.
 //!
-//! A seat is a conversation at hand: what it is recognised by, and the managed session behind a lock of its own. Seats
-//! are found under a key made of what the client calls its session and how the conversation begins; one that is not at
-//! hand is read from the record again. Seats nobody has used for longest make room for others.
+//! A slot holds one open conversation: the keys of its messages, and the managed session behind a lock of its own. Slots are
+//! found by a key made of the client's session id and the first message of the conversation. A conversation that is not in
+//! the pool is loaded from the record. When the pool is full, the slot that was unused for longest is removed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lookup::message_key::{MessageKey, identity_of};
 use crate::lookup::prefix_match::{ClientMessage, PrefixMatch, compare};
 
-/// Under what conversations are looked for.
+/// The key under which conversations are looked up: several may have the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SlotKey {
     pub(crate) owner: Owner,
@@ -25,7 +25,7 @@ pub(crate) struct SlotKey {
 }
 
 impl SlotKey {
-    /// The key of a conversation that begins like this one.
+    /// The key of conversations with this owner, client session id and first message.
     pub(crate) fn of(owner: &Owner, own_id: Option<&str>, messages: &[Message]) -> Self {
         let spoken = messages.iter().filter(|message| !message.role().is_instructions());
         let opening = spoken.filter_map(identity_of).next();
@@ -39,62 +39,62 @@ impl SlotKey {
 }
 
 impl SlotKey {
-    /// What the client calls its session, as the key was made with it, where it was.
+    /// The client's session id, if the key contains one.
     pub(crate) fn own_id(&self) -> Option<&str> {
         self.text.rsplit_once('/').map(|(own_id, _)| own_id)
     }
 }
 
-/// How the keys of all conversations of a client's session begin.
+/// The prefix of the keys of all conversations in a client's session.
 pub(crate) fn key_start(own_id: &str) -> String {
     format!("{own_id}/")
 }
 
-/// What a conversation is recognised by.
+/// The keys by which the messages of a conversation are recognised in a request.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryKeys {
-    /// The newest session of its chain.
+    /// The newest session of the conversation's chain.
     pub(crate) tip: SessionId,
-    /// Its messages as the client has them.
-    pub(crate) known: Vec<MessageKey>,
-    /// How many of the first are compacted.
+    /// One key for each message, as the client sends it.
+    pub(crate) keys: Vec<MessageKey>,
+    /// How many messages from the first on are compacted.
     pub(crate) compacted_messages: usize,
 }
 
 impl HistoryKeys {
-    /// What follows the first messages, and how many of those are compacted.
+    /// The keys after the first `compacted` messages, and how many of the returned ones are compacted.
     pub(crate) fn after(&self, compacted: usize) -> (&[MessageKey], usize) {
-        (self.known.get(compacted..).unwrap_or_default(), self.compacted_messages.saturating_sub(compacted))
+        (self.keys.get(compacted..).unwrap_or_default(), self.compacted_messages.saturating_sub(compacted))
     }
 
-    /// What comes before.
+    /// The keys of the first `compacted` messages.
     pub(crate) fn before(&self, compacted: usize) -> &[MessageKey] {
-        self.known.get(..compacted).unwrap_or(&self.known)
+        self.keys.get(..compacted).unwrap_or(&self.keys)
     }
 }
 
-/// A conversation at hand.
+/// An open conversation.
 pub(crate) struct SessionSlot {
-    /// Under what it is looked for.
+    /// The key it is looked up by.
     pub(crate) key: SlotKey,
-    /// Another one once a call went on as a branch, because somebody else wrote to the conversation.
+    /// Changes when a call continued as a branch because another process wrote to the conversation.
     conversation: Mutex<SessionId>,
     history_keys: Mutex<HistoryKeys>,
-    /// Cancels the call that answers what the conversation is recognised by, while there is one.
+    /// Cancels the running call, if there is one.
     answering: Mutex<Option<CancellationToken>>,
-    /// Tells those who wait for the session that it is recognised by something else.
+    /// Wakes requests that wait for the session when the keys change.
     changed: Notify,
     pub(crate) session: Arc<tokio::sync::Mutex<ManagedSession>>,
     /// The edition of the configuration that the session was opened with.
     edition: AtomicU64,
     last_used: AtomicU64,
-    /// When the session was last compared with the record, or loaded; see [`Seats::tick`].
+    /// When the session was last loaded or compared with the record, in the unit of [`SessionPool::tick`].
     checked: AtomicU64,
-    /// Whether a request of this conversation brought tools; not known before one came.
+    /// Whether a request of this conversation had tools. `None` before the first request.
     has_tools: Mutex<Option<bool>>,
-    /// What a person said last, for clients whose side calls are recognised by it.
+    /// The last human message, for clients whose side calls are recognised by it.
     question: Mutex<Option<String>>,
-    /// What a side call says whose conversation has not begun yet.
+    /// The words of a side call that arrived before the conversation it belongs to.
     side_call: Mutex<Option<String>>,
 }
 
@@ -129,7 +129,7 @@ impl SessionSlot {
         *lock(&self.question) = words;
     }
 
-    /// What it says, where it is a side call whose conversation has not begun yet.
+    /// The words of this side call, if it still waits for the conversation it belongs to.
     pub(crate) fn waiting_side_call(&self) -> Option<String> {
         lock(&self.side_call).clone()
     }
@@ -142,23 +142,23 @@ impl SessionSlot {
         *lock(&self.has_tools)
     }
 
-    /// Notes whether a request brings tools; one that does counts for the conversation.
+    /// Stores whether a request has tools. One request with tools is enough for the conversation to have them.
     pub(crate) fn note_tools(&self, has_tools: bool) {
         let mut known = lock(&self.has_tools);
         *known = Some(has_tools || *known == Some(true));
     }
 
-    /// The first session of the conversation, which names it.
+    /// The id of the conversation, which is that of its first session.
     pub(crate) fn conversation(&self) -> SessionId {
         lock(&self.conversation).clone()
     }
 
-    /// Whether this is the conversation of that name.
+    /// Whether the conversation has this id.
     pub(crate) fn is_of(&self, conversation: &SessionId) -> bool {
         *lock(&self.conversation) == *conversation
     }
 
-    /// Names the conversation that the session is of now; the one it was of, if that is another.
+    /// Takes over the conversation id of the session. Returns the previous id if it differs.
     pub(crate) fn follow(&self, session: &ManagedSession) -> Option<SessionId> {
         let mut conversation = lock(&self.conversation);
         if *conversation == *session.conversation() {
@@ -175,35 +175,35 @@ impl SessionSlot {
         self.edition.store(edition, Ordering::Relaxed);
     }
 
-    /// How a request stands to the conversation after the first messages that its client has let go, and whether it goes
-    /// on. One that says just what is being answered at the moment does not: somebody else asked the same, and neither has
-    /// to wait for the other.
+    /// Compares a request with the conversation after its first `compacted` messages. The flag says whether the request
+    /// continues the conversation. A request equal to the one being answered does not: it comes from another caller, and
+    /// neither waits for the other.
     pub(crate) fn compare(&self, request: &[ClientMessage<'_>], compacted: usize) -> (PrefixMatch, bool) {
         let history_keys = lock(&self.history_keys);
-        let (known, compacted_messages) = history_keys.after(compacted);
-        let found = compare(known, request, compacted_messages);
+        let (keys, compacted_messages) = history_keys.after(compacted);
+        let found = compare(keys, request, compacted_messages);
         let goes_on =
-            found.goes_on(known) && !self.answers_another(&history_keys, found.repeated == request.len());
+            found.goes_on(keys) && !self.answers_another(&history_keys, found.repeated == request.len());
         (found, goes_on)
     }
 
-    /// Whether another request is being answered that says the same, as far as is known of it.
+    /// Whether an equal request is being answered, as far as the keys show.
     fn answers_another(&self, history_keys: &HistoryKeys, says_nothing_new: bool) -> bool {
-        let is_new = history_keys.known.is_empty();
+        let is_new = history_keys.keys.is_empty();
         if !is_new && !says_nothing_new || self.session.try_lock().is_ok() {
             return false;
         }
-        // What a new conversation is opened for begins alike: that is what it was found by. A call that was cancelled is
-        // over in a moment, and whoever asks again goes on from there.
+        // A new conversation has no keys yet, but it was found by the same first message. A cancelled call ends soon, and
+        // the request can continue after it.
         is_new || lock(&self.answering).as_ref().is_some_and(|cancel| !cancel.is_cancelled())
     }
 
-    /// Whether nothing was said in it yet.
+    /// Whether the conversation has no messages yet.
     pub(crate) fn is_new(&self) -> bool {
-        lock(&self.history_keys).known.is_empty()
+        lock(&self.history_keys).keys.is_empty()
     }
 
-    /// Waits for the session. `None` as soon as the request does not go on from there any more.
+    /// Waits for the lock of the session. Returns `None` as soon as the request no longer continues the conversation.
     pub(crate) async fn wait_for_session(
         &self,
         request: &[ClientMessage<'_>],
@@ -226,7 +226,7 @@ impl SessionSlot {
         }
     }
 
-    /// Has the client know what the conversation consists of: it sends all of it with each request.
+    /// Declares that the client owns the history: it sends the whole conversation with each request.
     pub(crate) fn follow_client(&self, session: &mut ManagedSession) {
         if !session.client_owns_history() {
             session.set_history(History::Client { branch_key: Some(self.key.text.clone()) });
@@ -250,18 +250,18 @@ impl SessionSlot {
         lock(&self.history_keys).clone()
     }
 
-    /// What the conversation is recognised by, now that nothing of it is being answered.
+    /// Sets the keys after a call has ended.
     pub(crate) fn set_history_keys(&self, history_keys: HistoryKeys) {
         *lock(&self.history_keys) = history_keys;
         *lock(&self.answering) = None;
         self.changed.notify_waiters();
     }
 
-    /// Who asks meanwhile sees that this much is being answered already, until `cancel` cancels it.
-    pub(crate) fn set_answering(&self, known: &[MessageKey], cancel: CancellationToken) {
+    /// Sets the keys for the duration of a call, so that other requests see what is being answered. `cancel` cancels it.
+    pub(crate) fn set_answering(&self, keys: &[MessageKey], cancel: CancellationToken) {
         let mut history_keys = lock(&self.history_keys);
-        history_keys.known.clear();
-        history_keys.known.extend_from_slice(known);
+        history_keys.keys.clear();
+        history_keys.keys.extend_from_slice(keys);
         *lock(&self.answering) = Some(cancel);
         drop(history_keys);
         self.changed.notify_waiters();
@@ -280,7 +280,7 @@ impl SessionPool {
         Self { most: most.max(1), clock: AtomicU64::new(0), all: Mutex::default() }
     }
 
-    /// The slots under a key, the newest last.
+    /// The slots with this key, the newest last.
     pub(crate) fn under(&self, key: &SlotKey) -> Vec<Arc<SessionSlot>> {
         lock(&self.all).get(key).cloned().unwrap_or_default()
     }
@@ -291,7 +291,7 @@ impl SessionPool {
         all.iter().filter(|(key, _)| key.owner == *owner).flat_map(|(_, slots)| slots).cloned().collect()
     }
 
-    /// A conversation, whatever it is looked for under.
+    /// The slot of a conversation, whatever its key.
     pub(crate) fn of_conversation(
         &self,
         owner: &Owner,
@@ -302,7 +302,7 @@ impl SessionPool {
         own.filter(|slot| slot.is_of(conversation)).max_by_key(|slot| slot.last_used()).cloned()
     }
 
-    /// A moment, later than all before.
+    /// The next value of a logical clock.
     pub(crate) fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -311,7 +311,7 @@ impl SessionPool {
         slot.last_used.store(self.tick(), Ordering::Relaxed);
     }
 
-    /// Lets a conversation go that the record no longer has.
+    /// Removes a conversation that is no longer in the record.
     pub(crate) fn remove(&self, slot: &SessionSlot) {
         let mut all = lock(&self.all);
         if let Some(slots) = all.get_mut(&slot.key) {
@@ -322,7 +322,7 @@ impl SessionPool {
         }
     }
 
-    /// Takes a conversation in. The one nobody has used for longest leaves when there are too many.
+    /// Adds a conversation. If there are too many, the one that was unused for longest is removed.
     pub(crate) fn add(&self, slot: Arc<SessionSlot>) {
         self.touch(&slot);
         let mut all = lock(&self.all);
@@ -331,7 +331,7 @@ impl SessionPool {
         if count <= self.most {
             return;
         }
-        // One that is in use stays: whoever holds it would lose sight of the next request.
+        // A slot in use stays: a request that arrives meanwhile would not find it.
         let idle = all.iter().flat_map(|(key, slots)| slots.iter().map(move |slot| (key, slot)));
         let idle = idle.filter(|(_, slot)| Arc::strong_count(slot) == 1);
         let oldest = idle.min_by_key(|(_, slot)| slot.last_used());

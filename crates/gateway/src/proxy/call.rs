@@ -1,4 +1,4 @@
-//! One managed call: from a client's request to the answer on its way back.
+//! One managed call: from a client's request to the response stream.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,37 +13,31 @@ use throughline_provider::HoldBack;
 use throughline_tokens::{Economy, ToolDeferral};
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::Answer;
-use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::spend::{SpendPolicy, spend_refused};
 use crate::compaction::compact;
-use crate::compaction::compaction_item::refuse_foreign;
 use crate::error::GatewayError;
 use crate::http::inbound::InboundRequest;
 use crate::http::request_body;
 use crate::http::response_body::ResponseBody;
-use crate::lookup::message_key::MessageKey;
-use crate::lookup::open_session::history_keys;
-use crate::lookup::session_lookup::ResolvedRequest;
-use crate::lookup::session_pool::SessionSlot;
-use crate::proxy::client_history::ClientHistory;
+use crate::proxy::client_history::ContinuedSession;
 use crate::proxy::managed_request::ManagedRequest;
 use crate::proxy::managed_request::read_managed_request;
 use crate::proxy::passthrough::pass_body_on;
 use crate::proxy::provider_paths::AnswerNames;
-use crate::proxy::response_stream::CallResult;
 use crate::proxy::response_stream::ResponseStream;
 use crate::proxy::response_stream::ServedLog;
-use crate::recall::{RecallConfig, RecallLoop, RecallOffer, RoundDelivery, ToolRounds, offered};
+use crate::recall::{RecallConfig, RecallOffer, ToolRounds, offered};
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
 use crate::tenant::Tenant;
 
-/// Pieces of an answer that may wait to be passed on.
+/// Capacity of the channel between the call and the response, in pieces of the answer.
 const PIECES_WAITING: usize = 32;
 
-/// Answers a request of a wire.
+/// Answers a request in a wire format.
 pub(crate) async fn answer(
     gateway: Arc<Tenant>,
     inbound: InboundRequest,
@@ -95,7 +89,7 @@ pub(crate) async fn answer(
 }
 
 impl Tenant {
-    /// Whether requests are answered when the record cannot be used.
+    /// Whether requests are answered although the record cannot be used.
     fn goes_on_unrecorded(&self) -> bool {
         self.config.now().policy.record == RecordPolicy::GoOn
     }
@@ -106,18 +100,16 @@ impl Tenant {
         wire: WireFormat,
         began: Instant,
     ) -> Result<Response<ResponseBody>, GatewayError> {
-        let ResolvedRequest { slot, mut session, messages, repeated, mut known } =
-            self.resolve(&turn).await?;
-        refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
-        self.switch_model_if_named(&mut session, &turn).await?;
-        session.use_economy(turn.economy);
-        session.set_access_token(turn.token_name);
         let config = self.config.now();
-        let said = ClientHistory { messages, repeated };
         let recall = config.recall.for_request(&turn.request).into_owned();
-        let new = said.into_new(self, &recall, &turn.request, &mut session, &mut known).await;
+        let prepare = |session: &mut ManagedSession| {
+            session.use_economy(turn.economy);
+            session.set_access_token(turn.token_name.clone());
+        };
+        let continued = self.continue_session(&turn, &recall, prepare).await?;
+        let ContinuedSession { slot, mut session, new_messages, keys } = continued;
         let cancel = CancellationToken::new();
-        slot.set_answering(&known, cancel.clone());
+        slot.set_answering(&keys, cancel.clone());
 
         let (pieces, waiting) = mpsc::channel(PIECES_WAITING);
         let (on_recorded, recorded) = oneshot::channel();
@@ -134,7 +126,7 @@ impl Tenant {
                 false => RecallAccess::NotOffered,
             });
         }
-        // What left the prompt comes back by a call that is answered as those of the recall tools are.
+        // The model loads a deferred tool with a call that the gateway answers, as it answers those of the recall tools.
         let tools = match is_offered && turn.economy.tools != ToolDeferral::Off {
             true => {
                 let whole = request.clone();
@@ -145,7 +137,7 @@ impl Tenant {
             }
             false => None,
         };
-        // The other wires store nothing that later requests could name.
+        // Only the Responses wire format stores objects that later requests can name.
         let stores = turn.endpoint.wire == WireFormat::Responses
             && request.member("store").is_none_or(|store| store.0.trim() != "false");
         let objects_at = turn.objects_at.filter(|_| stores);
@@ -158,23 +150,23 @@ impl Tenant {
             },
             waiting: WaitPolicy::ByCaller,
             marking: CacheMarking::FromSecondCall,
-            // A client keeps what it says until it is answered, and says it again.
+            // A client repeats its messages until they are answered, so the upstream call need not wait for the record.
             recorded: if self.goes_on_unrecorded() { RecordTiming::Meanwhile } else { RecordTiming::First },
             cancel: cancel.clone(),
-            // Where stored objects have to be noted too, the end of the answer waits for that.
+            // If the owners of stored objects must be recorded too, the end of the answer waits for that instead.
             on_recorded: objects_at.is_none().then_some(on_recorded),
-            ..CallInput::new(Envelope::of_request(request), new)
+            ..CallInput::new(Envelope::of_request(request), new_messages)
         };
         let id = session.id().clone();
         let (ended, end) = oneshot::channel();
         let (gateway, items_at) = (Arc::clone(self), objects_at.clone());
         self.tasks.spawn(in_request_context(async move {
             let rounds = is_offered.then_some((&recall, tools));
-            let result = gateway.call(&slot, session, input, known, rounds).await;
+            let result = gateway.call(&slot, session, input, keys, rounds).await;
             if let (Ok(outcome), Some(place)) = (&result, &items_at) {
                 gateway.note_created(place, ids_of_answer(&outcome.answer)).await;
             }
-            // Whoever asked may be gone.
+            // The client may have closed the connection.
             let _ = ended.send(result);
         }));
         let gateway = Arc::clone(self);
@@ -182,44 +174,11 @@ impl Tenant {
         let stream = ResponseStream { log, streaming, waiting, recorded, end, guard: cancel.drop_guard() };
         Ok(stream.respond().await)
     }
-
-    /// Makes the call and remembers what the conversation is recognised by from now on.
-    async fn call(
-        &self,
-        slot: &SessionSlot,
-        mut session: OwnedMutexGuard<ManagedSession>,
-        input: CallInput,
-        mut known: Vec<MessageKey>,
-        recall: Option<(&RecallConfig, Option<ToolRounds>)>,
-    ) -> CallResult {
-        let result = match recall {
-            Some((recall, tools)) => {
-                let rounds = RecallLoop { recall, gateway: self, passing: RoundDelivery::Spliced, tools };
-                Box::pin(rounds.call(&mut session, input, &mut known)).await
-            }
-            None => {
-                let result = session.call(input).await;
-                let said = result.iter().flat_map(|outcome| &outcome.answer.messages);
-                known.extend(said.map(MessageKey::of));
-                result
-            }
-        };
-        self.follow(slot, &session);
-        match &result {
-            Ok(_) => slot.set_history_keys(history_keys(&session, known)),
-            // What became of it is for the record to say.
-            Err(_) => {
-                if let Ok(history_keys) = self.read_history_keys(&session).await {
-                    slot.set_history_keys(history_keys);
-                }
-            }
-        }
-        result
-    }
 }
 
-/// Who is offered recall tools. Where results are shortened their text has to be readable, whatever else is configured; the
-/// tools come with the first request, or once the provider's cache has expired: new tools cost the whole cached prompt.
+/// To which clients recall tools are offered. If tool results are shortened, the model must be able to read their full text,
+/// whatever else is configured. The tools are added with the first request, or once the provider's cache has expired, because
+/// new tools invalidate the whole cached prompt.
 fn offer_for(economy: Economy, recall: &RecallConfig, session: &ManagedSession) -> RecallOffer {
     if !economy.tool_results || recall.is_offered() {
         return recall.offer();
@@ -228,7 +187,7 @@ fn offer_for(economy: Economy, recall: &RecallConfig, session: &ManagedSession) 
     if had.unwrap_or(true) || session.is_cache_cold() { RecallOffer::Agents } else { RecallOffer::Nobody }
 }
 
-/// Ids under which a provider may have stored an answer and its items.
+/// The ids under which a provider may have stored an answer and its items.
 fn ids_of_answer(answer: &Answer) -> Vec<String> {
     let items = answer.messages.iter().filter_map(|message| RawJson(message.json()).get("id")?.as_text());
     answer.id.iter().cloned().chain(items.map(|id| id.into_owned())).collect()

@@ -1,4 +1,4 @@
-//! Counting the tokens of a request, for clients that ask: by whoever would answer it, else by our own estimate.
+//! Token counts that a client requests: from the upstream that would answer the request, or else our own estimate.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::proxy::passthrough::pass_body_on;
 use crate::proxy::provider_paths::AnswerNames;
 use crate::tenant::Tenant;
 
-/// The path that is asked.
+/// The path of token counts.
 pub(crate) const PATH: &str = "/v1/messages/count_tokens";
 
 /// Answers how many tokens a request has.

@@ -1,8 +1,8 @@
-//! The end of an answer, held back until the answer is in the record.
+//! Holds back the end of an answer until the answer is in the record.
 //!
-//! A client that has all of an answer goes on with it, so it must not be lost when the gateway dies at that moment. Of a
-//! stream the final event is held back, which tells the client that the answer is whole; everything before it passes as it
-//! comes. Of an answer that is not streamed it is the last piece.
+//! A client with a complete answer continues the conversation, so the answer must not be lost if the gateway crashes at that
+//! moment. Of a stream, the final event is held back, which tells the client that the answer is complete; everything before
+//! passes as it arrives. Of an answer that is not streamed, the last piece is held back.
 
 use std::time::Instant;
 
@@ -16,9 +16,9 @@ use throughline_wire::Streaming;
 pub(crate) struct EndBuffer {
     wire: WireFormat,
     streaming: Streaming,
-    /// What is held back first, ...
+    /// The first piece that is held back.
     held: Bytes,
-    /// ... and what came behind it.
+    /// The pieces after it.
     behind: Vec<Bytes>,
     since: Option<Instant>,
 }
@@ -28,7 +28,7 @@ impl EndBuffer {
         Self { wire, streaming, held: Bytes::new(), behind: Vec::new(), since: None }
     }
 
-    /// Takes the next piece (of a stream, whole events); what can be passed on comes back.
+    /// Adds the next piece (of a stream, whole events). Returns the bytes that can be sent now.
     pub(crate) fn take(&mut self, mut piece: Bytes) -> Bytes {
         if piece.is_empty() {
             return piece;
@@ -59,7 +59,7 @@ impl EndBuffer {
         self.since
     }
 
-    /// What was held back, with what comes behind it.
+    /// The pieces that were held back.
     pub(crate) fn release(&mut self, behind: Bytes) -> Bytes {
         let held = std::mem::take(&mut self.held);
         let mut all = std::mem::take(&mut self.behind);
@@ -118,7 +118,7 @@ fn is_data_line(events: &[u8], at: usize) -> bool {
     before.get(line..) == Some(b"data:")
 }
 
-/// Where the event begins in which a place lies: after the last empty line before it.
+/// The start of the event that contains a position: after the last empty line before it.
 fn start_of_event(events: &[u8], at: usize) -> usize {
     let before = events.get(..at).unwrap_or_default();
     let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\n\r\n", b"\r\r"];

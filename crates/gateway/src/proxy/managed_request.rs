@@ -1,4 +1,4 @@
-//! A request for a model with everything the gateway needs to know about it.
+//! Parses a request for a model, and chooses the upstream, endpoint and options for it.
 
 use throughline_engine::headers_on;
 use throughline_models::economy_of;
@@ -15,24 +15,24 @@ use crate::proxy::provider_objects::is_guarded;
 use crate::proxy::upstreams::UpstreamSpec;
 use crate::tenant::Tenant;
 
-/// A request with everything that is known about it.
+/// A parsed request for a model, with its endpoint and options.
 pub(crate) struct ManagedRequest {
     pub(crate) request: Request,
     pub(crate) model: String,
     pub(crate) client: ClientInfo,
-    /// Who is asked, on which wire that may be.
+    /// The endpoint to call. Its wire format may differ from the request's.
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) query: Option<String>,
-    /// The name of the access token it came with.
+    /// The name of the access token of the request.
     pub(crate) token_name: Option<String>,
-    /// What is done to save money on requests of this client.
+    /// The measures that save money on requests of this client.
     pub(crate) economy: Economy,
-    /// The upstream that stores objects for this tenant under the operator's key, where it does.
+    /// The upstream, if it stores objects for this tenant under the operator's key.
     pub(crate) objects_at: Option<String>,
 }
 
-/// A request that was read and refers to no stored objects of others, and who it is for.
+/// Parses a request and checks that it refers to no stored objects of other owners. Returns the upstream, too.
 pub(crate) async fn read_managed_request(
     gateway: &Tenant,
     inbound: &InboundRequest,
@@ -47,7 +47,7 @@ pub(crate) async fn read_managed_request(
     Ok((turn, upstream))
 }
 
-/// A request that was read, and who it is for.
+/// Parses a request and chooses the upstream.
 fn parse_request(
     gateway: &Tenant,
     inbound: &InboundRequest,
@@ -64,7 +64,7 @@ fn parse_request(
     let (upstream, spoken) = config.upstreams.choose(client.upstream.as_deref(), wire, &model)?;
     let upstream = upstream.clone();
     let headers = client_headers(inbound, &upstream);
-    // Calls beside the conversation, such as for a summary, are made with the client's key too.
+    // Other calls for the conversation, such as for a summary, use the client's key too.
     let keys: Vec<_> = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
     let keys = if spoken == wire { keys } else { headers_on(spoken, keys) };
     let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };

@@ -1,4 +1,4 @@
-//! Everything that is not managed: passed on as it came, and answered as it was answered.
+//! Requests that are not managed: sent upstream and answered without changes.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::proxy::upstreams::UpstreamSpec;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// As much of an error's body as is passed on where the operator's key is taken out of it.
+/// The longest error body from which the operator's key is removed; longer ones are cut.
 const MOST_ERROR_BYTES: usize = 256 * 1024;
 
-/// Passes a request on to whoever speaks the wire.
+/// Passes a request on to the upstream for its wire format.
 pub(crate) async fn pass_on(
     gateway: &Arc<Tenant>,
     inbound: InboundRequest,
@@ -109,7 +109,7 @@ pub(crate) async fn pass_body_on(
     Ok(response)
 }
 
-/// Where an answer goes on, and what is looked for in it on the way. What was created is recorded even if the client is gone.
+/// Forwards an answer and collects the ids in it. Created objects are recorded even if the client has disconnected.
 struct PassthroughStream {
     watch: Option<CreatedObjects>,
     gateway: Arc<Tenant>,
@@ -147,7 +147,7 @@ impl PassthroughStream {
     }
 }
 
-/// An error of an upstream that was asked with the operator's key: as it came, without that key.
+/// An error of an upstream that was called with the operator's key, with that key removed.
 async fn refusal(mut reply: PassedReply, upstream: &UpstreamSpec) -> Response<ResponseBody> {
     let mut body = Vec::new();
     while let Some(piece) = reply.next().await {

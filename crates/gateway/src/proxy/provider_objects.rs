@@ -1,12 +1,12 @@
-//! Objects that a provider stores under the operator's key, and whose they are: responses and their items, files, batches,
+//! Objects that a provider stores under the operator's key, and their owners: responses and their items, files, batches,
 //! conversations.
 //!
-//! An object belongs to the owner of the token that created it. That is recorded when the provider's answer names it, before
-//! the answer goes on to the client, and checked whenever an id comes back: in a path, or in a body that refers to it. What
-//! nobody is recorded for belongs to nobody.
+//! An object belongs to the owner of the token that created it. The owner is recorded when the provider's answer contains
+//! the id, before the answer is sent to the client. It is checked whenever a request contains an id, in a path or in a body.
+//! Nobody can use an object without a recorded owner.
 //!
-//! Not for: gateways without tokens, and upstreams that are asked with the client's own key. There the provider itself knows
-//! whose an object is.
+//! Not for: gateways without tokens, and upstreams that are called with the client's own key. There the provider itself
+//! knows who owns an object.
 
 use std::sync::Arc;
 
@@ -231,7 +231,7 @@ impl CreatedObjects {
         Self { is_stream: content_type.trim_start().starts_with("text/event-stream"), ..Self::default() }
     }
 
-    /// Takes a piece. A stream goes on with its last whole line, a document with its end.
+    /// Adds a piece. Returns the bytes to pass on: of a stream up to its last whole line, of a document all at its end.
     pub(crate) fn take(&mut self, piece: &[u8]) -> WatchedChunk {
         if self.has_overflowed {
             return WatchedChunk { ids: Vec::new(), bytes: piece.to_vec() };

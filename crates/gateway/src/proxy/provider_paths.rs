@@ -1,11 +1,11 @@
-//! Which paths of a provider the holder of an access token may use under the operator's key, beside the managed ones.
+//! The provider paths that the holder of an access token may use under the operator's key, besides the managed ones.
 //!
-//! The list names what SDKs and agents need and nothing else: what holds no state at the provider, and objects that the
-//! token's owner created itself (`{id}`). Whatever lists, reads, changes or deletes objects of others, and whatever is about
-//! the organisation, is not on it. `gateway.tenant_paths` adds to the list.
+//! The list has only what SDKs and agents need: paths without state at the provider, and objects that the token's owner
+//! created (`{id}`). Paths that list, read, change or delete objects of others, or concern the organisation, are not on it.
+//! `gateway.tenant_paths` adds to the list.
 //!
-//! Not for: who owns an object (`provider_objects`), and gateways without tokens or upstreams without a key of the operator:
-//! there everything passes.
+//! Not for: the owners of objects (`provider_objects`). Gateways without tokens and upstreams without an operator's key
+//! pass every path.
 
 use hyper::Method;
 
@@ -34,7 +34,7 @@ struct PathRule {
     answer: AnswerNames,
 }
 
-/// Whether the answer names objects that were made for whoever asks. Answers with contents that a tenant wrote itself never
+/// Whether the answer contains ids of objects that were created for the client. Answers with contents that a tenant wrote itself never
 /// do: it could claim any object with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerNames {
@@ -48,16 +48,16 @@ enum PathSegment {
     Text(String),
     /// Any one segment.
     Any,
-    /// The id of an object that belongs to whoever asks.
+    /// The id of an object that belongs to the client's owner.
     Owned,
     /// Everything that follows.
     Rest,
 }
 
-/// A path that may be used, as it was asked for.
+/// A requested path that is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AllowedPath {
-    /// Ids of objects in it, which have to belong to whoever asks.
+    /// Ids of objects in it, which must belong to the client's owner.
     pub(crate) owned_ids: Vec<String>,
     pub(crate) price: PathPrice,
     pub(crate) answer: AnswerNames,
@@ -122,8 +122,8 @@ impl Default for TenantPaths {
 }
 
 impl TenantPaths {
-    /// The list with the entries of the setting: `METHOD /path`, separated by commas. `*` stands for one segment, `**` at the
-    /// end for all that follow, `{id}` for an object of whoever asks.
+    /// The list with the entries of the setting: `METHOD /path`, separated by commas. `*` matches one segment, `**` at the end
+    /// all that follow, `{id}` an object of the client's owner.
     pub fn with(more: &str) -> Result<Self, String> {
         let mut all = Self::default();
         for entry in more.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {

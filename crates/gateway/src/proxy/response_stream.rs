@@ -1,7 +1,7 @@
-//! The answer of a managed call on its way to the client.
+//! Sends the answer of a managed call to the client.
 //!
-//! Pieces pass as they come, in whole events. The end waits until the answer is in the record. A stream that breaks off
-//! ends with an error event of its wire format.
+//! Pieces are sent as they arrive, in whole events. The end waits until the answer is in the record. A stream that breaks
+//! off ends with an error event of its wire format.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,14 +29,14 @@ use crate::tenant::Tenant;
 /// How a call ended.
 pub(crate) type CallResult = Result<CallOutcome, SessionError>;
 
-/// What is told of an answer when it is over.
+/// The data for the event that reports an answer when it has ended.
 pub(crate) struct ServedLog {
     pub(crate) gateway: Arc<Tenant>,
     pub(crate) began: Instant,
     pub(crate) wire: WireFormat,
     pub(crate) model: String,
     pub(crate) session: SessionId,
-    /// Where the answer is stored for this tenant, if it is.
+    /// The upstream that stores the answer for this tenant, if one does.
     pub(crate) objects_at: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl ServedLog {
     }
 }
 
-/// What an answer takes back to whoever asked.
+/// The answer of a managed call on its way to the client.
 pub(crate) struct ResponseStream {
     pub(crate) log: ServedLog,
     pub(crate) streaming: Streaming,
@@ -89,7 +89,7 @@ pub(crate) struct ResponseStream {
 }
 
 impl ResponseStream {
-    /// The head of the answer, with a body that follows as it comes.
+    /// The headers of the answer, with a body that is streamed.
     pub(crate) async fn respond(mut self) -> Response<ResponseBody> {
         let Some(AnswerPiece::Begun { status, headers }) = self.waiting.recv().await else {
             return self.refuse().await;
@@ -120,7 +120,7 @@ impl ResponseStream {
         response
     }
 
-    /// Passes pieces on as they come, all but the end: whoever has the whole answer can rely on the record having it too.
+    /// Passes pieces on as they arrive, except for the end: when a client has the whole answer, the record has it too.
     /// What breaks off in the middle of a stream ends with an error in its form.
     async fn forward(self, sender: mpsc::Sender<Bytes>, length: Option<usize>) -> (ServedLog, AnswerEnd) {
         let Self { log, streaming, mut waiting, mut recorded, end, guard } = self;
@@ -223,7 +223,7 @@ fn ends_stream(wire: WireFormat, events: &[u8]) -> bool {
     lines.any(|line| ends.contains(&line.trim_ascii_end()))
 }
 
-/// The number of the event after the last one that a piece of a stream tells the number of.
+/// The sequence number after the last one in a piece of a stream.
 fn number_after(piece: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"\"sequence_number\":";
     let after = memchr::memmem::rfind(piece, NAME)? + NAME.len();

@@ -1,9 +1,9 @@
-//! Models at upstreams, ready to be called: limits, prices, time limits, and the wire they are called on.
+//! Models at upstreams, with everything a call needs: limits, prices, time limits and wire format.
 
 use std::sync::Arc;
 
 use throughline_engine::{ManagedSession, ModelTarget, PriceSource, learnt_window};
-use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
+use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
 use throughline_provider::{Endpoint, EndpointKind, TimeLimits};
 use throughline_tokens::{Catalogue, Usage};
 use throughline_transcript::WireFormat;
@@ -16,7 +16,7 @@ use crate::telemetry::upstream::InstrumentedUpstream;
 use crate::tenant::Tenant;
 
 impl Tenant {
-    /// A model at an upstream, ready to be asked in conversations of a wire, whichever the upstream speaks.
+    /// A model at an upstream, ready for calls in conversations of a wire format, translated if the upstream uses another.
     pub(crate) async fn target_for(
         &self,
         endpoint: Endpoint,
@@ -65,7 +65,7 @@ impl Tenant {
         session.switch_model(target).await.map_err(|error| self.call_failed(&error))
     }
 
-    /// What is known of a model at an upstream.
+    /// The known facts about a model at an upstream.
     pub(crate) async fn model_at(&self, endpoint: Endpoint, model: &str) -> ModelAtEndpoint {
         let (store, host) = (Arc::clone(&self.setup.store), Arc::clone(&self.setup.host));
         let scope = learnt_scope(&endpoint, model);
@@ -80,14 +80,14 @@ impl Tenant {
             window: config.window.clone(),
             ..ModelSpec::main(settings)
         };
-        let before = KnownFacts { settings, catalogue: &config.catalogue, said: None, learnt };
+        let before = ModelFactSources { settings, catalogue: &config.catalogue, said: None, learnt };
         let seller = seller_at(endpoint.kind).to_owned();
         let mut found = ModelAtEndpoint::of(&wish, Some(endpoint), &before);
         found.price_source.seller = seller;
         found
     }
 
-    /// Whether it is known what a model costs at an upstream.
+    /// Whether the price of a model at an upstream is known.
     pub(crate) fn knows_price(&self, endpoint: &Endpoint, model: &str) -> bool {
         let catalogue = Catalogue::clone(&self.config.now().catalogue);
         let source = PriceSource { catalogue, seller: seller_at(endpoint.kind).to_owned() };

@@ -1,4 +1,4 @@
-//! Who is asked: the upstreams there are, and which one a request is for.
+//! The configured upstreams, and the choice of one for a request.
 
 use throughline_config::model_fits;
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};
@@ -7,7 +7,7 @@ use throughline_wire::Request;
 
 use crate::error::GatewayError;
 
-/// Where upstreams stand in the settings.
+/// The setting with the upstreams.
 const SETTINGS: &str = "gateway.upstreams.";
 
 /// What the upstream behind an endpoint is called.
@@ -20,7 +20,7 @@ pub(crate) fn upstream_name(endpoint: &Endpoint) -> &str {
 pub struct UpstreamSpec {
     /// What it is called, in a header and in logs.
     pub name: String,
-    /// Where it is.
+    /// Its address.
     pub base: BaseUrl,
     /// What kind of server it is.
     pub kind: EndpointKind,
@@ -33,7 +33,7 @@ pub struct UpstreamSpec {
 }
 
 impl UpstreamSpec {
-    /// The upstream as it is asked on a wire.
+    /// The endpoint of the upstream for a wire format.
     #[must_use]
     pub fn endpoint(&self, wire: WireFormat) -> Endpoint {
         let key_source = match self.key {

@@ -1,7 +1,7 @@
-//! A stream passed on in whole events, so that one that breaks off in the middle of an event can still end with an error.
+//! Passes a stream on in whole events, so that an error can still be appended if the stream breaks off within an event.
 //!
-//! A reader of events can do nothing with half of one, so nothing is later for it. Bytes that end with an event, as nearly
-//! all do, are passed on as they are.
+//! This delays nothing: a client cannot parse half an event. Pieces that end with an event, as nearly all do, are not
+//! copied.
 
 use bytes::{Bytes, BytesMut};
 
@@ -15,7 +15,7 @@ pub(crate) struct WholeEvents {
 }
 
 impl WholeEvents {
-    /// Takes the next bytes; what can be passed on comes back.
+    /// Adds the next bytes. Returns those that can be sent now.
     pub(crate) fn take(&mut self, bytes: Bytes) -> Bytes {
         if self.held.is_empty() {
             let mut bytes = bytes;
@@ -46,7 +46,7 @@ impl WholeEvents {
     }
 }
 
-/// Where the last event ends that does after `from`; 0 if none does.
+/// The end of the last event that ends after `from`. 0 if none does.
 fn end_of_last(bytes: &[u8], from: usize) -> usize {
     let within = bytes.get(from..).unwrap_or_default();
     let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\n\r\n", b"\r\r"];

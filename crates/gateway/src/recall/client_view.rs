@@ -1,7 +1,7 @@
-//! What a client has of messages that hold calls of the recall tools, or results of them.
+//! The forms in which a client has messages that contain calls of the recall tools, or their results.
 //!
-//! A client that has tools of the same names itself repeats such messages as they are. So this only says how a message
-//! may come back beside that: it need not be, or it comes back as something else.
+//! A client with tools of the same names repeats such messages unchanged. Otherwise the message may be missing in the
+//! client's list, or appear in another form.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,16 +17,16 @@ use crate::recall::RecallNames;
 /// What parts the texts of two rounds where a client has them as one.
 pub(crate) const BETWEEN_ROUNDS: &str = "\n\n";
 
-/// Reads messages in their order and tells how they come back.
+/// Reads messages in order and computes the forms in which the client may send them.
 pub(crate) struct Projection<'a> {
     names: &'a RecallNames,
     /// How texts of several rounds come to a client: as one text, in one message, or not at all together.
     joint: TextJoin,
     /// Calls the client knows nothing of.
     calls: HashSet<String>,
-    /// Whether the answer that comes next is one with rounds before it, ...
+    /// Whether the next answer has rounds before it.
     goes_on: bool,
-    /// ... and what those said.
+    /// The text of those rounds.
     said: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Projection<'a> {
     }
 
     /// The next messages as they are recognised later on.
-    pub(crate) fn known(&mut self, messages: &[Message]) -> Vec<MessageKey> {
+    pub(crate) fn keys(&mut self, messages: &[Message]) -> Vec<MessageKey> {
         let all = messages.iter().zip(self.seen(messages));
         all.map(|(message, seen)| MessageKey::of(message).seen_as(seen)).collect()
     }
@@ -150,7 +150,7 @@ impl<'a> Projection<'a> {
         identity_of_parts(message, &parts)
     }
 
-    /// What a message is recognised by without what its client knows nothing of, behind what was said before.
+    /// The identity of a message without the calls that the client was not shown, after the text of earlier rounds.
     fn identity(&self, message: &Message, before: &[String]) -> Option<MessageIdentity> {
         let mut parts: Vec<(&str, Cow<'_, str>)> = Vec::new();
         let mut whole: Vec<String> = before.to_vec();

@@ -15,7 +15,7 @@ fn a_client_that_repeats_such_calls_is_recognised_too() {
     let mut projection = Projection::new(&names, WireFormat::Chat);
     let call = message(&json!({ "role": "assistant", "content": "so", "tool_calls": [
         { "id": "c1", "type": "function", "function": { "name": "lcm_grep", "arguments": "{}" } }] }));
-    let known = projection.known(std::slice::from_ref(&call))[0];
+    let known = projection.keys(std::slice::from_ref(&call))[0];
     assert!(known.may_lack());
     assert!(known.is(identity_of(&call)));
 }
@@ -30,14 +30,14 @@ fn words_of_a_round_that_was_the_last_come_back_alone() {
         { "type": "tool_use", "id": "c1", "name": "lcm_grep", "input": {} }] }));
     let shown =
         message(&json!({ "role": "assistant", "content": [{ "type": "text", "text": "let me look" }] }));
-    let known = projection.known(std::slice::from_ref(&call))[0];
+    let known = projection.keys(std::slice::from_ref(&call))[0];
     assert!(known.is(identity_of(&shown)));
     // What a person says next is theirs, whoever answered before.
     let words = message(&json!({ "role": "user", "content": [
         { "type": "tool_result", "tool_use_id": "c1", "content": "found" },
         { "type": "text", "text": "and now?" }] }));
     let said = message(&json!({ "role": "user", "content": "and now?" }));
-    let known = projection.known(std::slice::from_ref(&words))[0];
+    let known = projection.keys(std::slice::from_ref(&words))[0];
     assert!(!known.may_lack());
     assert!(known.is(identity_of(&said)));
 }
@@ -58,7 +58,7 @@ fn an_answer_of_several_rounds_may_come_back_as_one_text() {
             { "type": "tool_result", "tool_use_id": "c1", "content": "found" }] })),
         anthropic(&json!([said("It is 7.")])),
     ];
-    let known = Projection::new(&names, WireFormat::Anthropic).known(&rounds);
+    let known = Projection::new(&names, WireFormat::Anthropic).keys(&rounds);
     for shown in [
         json!([said("Let me look."), said("It is 7.")]),
         json!("Let me look.It is 7."),

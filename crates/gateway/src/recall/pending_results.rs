@@ -1,5 +1,5 @@
-//! Calls of recall tools that stood in one answer with calls of the client's own. The client answers its own; the others
-//! are answered when it does, so that all results stand together behind the answer.
+//! Calls of recall tools that were in one answer with calls of the client's own tools. They are answered when the client
+//! sends the results of its own calls, so that all results follow the answer together.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::recall::tool_runner::{Allowance, RecallReply, ToolRunner, blocks, mes
 pub(crate) struct PendingResults(Vec<ToolCall>);
 
 impl PendingResults {
-    /// What is owed in a conversation that goes on with these messages.
+    /// The recall calls that must be answered before these new messages.
     pub(crate) fn of(
         recall: &RecallConfig,
         request: &Request,
@@ -36,14 +36,14 @@ impl PendingResults {
         Self(calls.filter(|call| waiting.contains(&call.id)).collect())
     }
 
-    /// Answers what is owed, before what the client says.
+    /// Answers these calls, and inserts the results before the client's messages.
     pub(crate) async fn settle(
         self,
         (recall, request): (&RecallConfig, &Request),
         owner: &Owner,
         session: &mut ManagedSession,
         new: &mut Vec<Message>,
-        known: &mut Vec<MessageKey>,
+        keys: &mut Vec<MessageKey>,
     ) {
         if self.0.is_empty() {
             return;
@@ -62,9 +62,9 @@ impl PendingResults {
             *first = joined;
             return;
         }
-        let at = known.len().saturating_sub(new.len());
+        let at = keys.len().saturating_sub(new.len());
         let own = messages(wire, &answered);
-        known.splice(at..at, own.iter().map(MessageKey::unseen));
+        keys.splice(at..at, own.iter().map(MessageKey::unseen));
         new.splice(0..0, own);
     }
 }
@@ -85,7 +85,7 @@ fn answered_in(message: &Message) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// A user message with results before what it says; `None` for any other.
+/// A user message with results inserted before its text. `None` for messages of other roles.
 fn with_results(message: &Message, answered: &[RecallReply]) -> Option<Message> {
     if message.role() != Role::User {
         return None;

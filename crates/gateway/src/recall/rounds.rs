@@ -1,4 +1,4 @@
-//! The exchange with the model: asked again with what its recall calls found, until it answers its client.
+//! The exchange with the model: called again with the results of its recall calls until it answers without such calls.
 
 use throughline_engine::{
     CacheMarking, CallInput, CallOutcome, DeferredTools, Envelope, IncomingMessage, ManagedSession,
@@ -21,35 +21,35 @@ use crate::tenant::Tenant;
 
 /// Pieces of an answer that may wait to be passed on.
 const PIECES_WAITING: usize = 32;
-/// How often a model is told that nothing is left before its turn ends without an answer.
+/// How often a model is told that its recall budget is used up before the turn ends without an answer.
 const REFUSED_ROUNDS: usize = 2;
 
-/// How answers go back to whoever asked.
+/// How answers are sent to the client.
 pub(crate) enum RoundDelivery {
     /// As one answer of the wire.
     Spliced,
-    /// Piece by piece, whichever round they are of: for whoever only reads the words in them.
+    /// Piece by piece, regardless of the round: for callers that only read the text.
     AsTheyCome,
 }
 
-/// What a call takes in every round.
+/// The parameters of a call with recall rounds.
 pub(crate) struct RecallLoop<'a> {
     pub(crate) recall: &'a RecallConfig,
     pub(crate) gateway: &'a Tenant,
     pub(crate) passing: RoundDelivery,
-    /// Tools that left the request, where some did.
+    /// The deferred tools, if there are any.
     pub(crate) tools: Option<ToolRounds>,
 }
 
-/// A request that tools have left, for the rounds in which some come back.
+/// A request with deferred tools, for rounds in which some are loaded.
 pub(crate) struct ToolRounds {
-    /// With all of them.
+    /// The request with all tools.
     pub(crate) request: Request,
-    /// Those that left.
+    /// The deferred tools.
     pub(crate) deferred: DeferredTools,
 }
 
-/// What stays the same from round to round.
+/// The parameters that are the same in every round.
 struct RoundTemplate {
     envelope: Envelope,
     task: String,
@@ -76,17 +76,17 @@ impl RoundTemplate {
 }
 
 impl RecallLoop<'_> {
-    /// Asks until the model answers its client. What it says on the way is put behind `known`, as it is recognised later.
+    /// Calls the model until it answers without recall calls. Adds the keys of all its messages to `keys`.
     pub(crate) async fn call(
         mut self,
         session: &mut ManagedSession,
         input: CallInput,
-        known: &mut Vec<MessageKey>,
+        keys: &mut Vec<MessageKey>,
     ) -> Result<CallOutcome, SessionError> {
-        // Which round is the last is known when it is over, so that is when the answer counts as recorded.
+        // Only after a round is it known whether it was the last, so the answer counts as recorded then.
         let CallInput {
             envelope,
-            // Tools of a client are the client's: nothing waits for a compaction.
+            // A client's tools are not changed by a compaction, so no envelope waits for one.
             after_compaction: _,
             messages: mut new,
             pieces,
@@ -106,7 +106,7 @@ impl RecallLoop<'_> {
         let mut refused = 0;
         loop {
             let outcome = back.round(session, &kept, std::mem::take(&mut new)).await?;
-            known.extend(projection.known(&outcome.answer.messages));
+            keys.extend(projection.keys(&outcome.answer.messages));
             let calls = self.own_calls(&outcome);
             if calls.is_empty() || refused == REFUSED_ROUNDS {
                 self.warn_if_unanswered(&outcome, &calls);
@@ -124,7 +124,7 @@ impl RecallLoop<'_> {
             let brought_back = answered.iter().flat_map(|one| one.found.iter().cloned()).collect();
             self.bring_back(brought_back, session, &mut kept)?;
             let found = messages(wire, &answered);
-            known.extend(projection.known(&found));
+            keys.extend(projection.keys(&found));
             new = found.into_iter().map(IncomingMessage::from).collect();
             back.end(AfterRound::Round).await;
         }
@@ -151,7 +151,7 @@ impl RecallLoop<'_> {
         Ok(())
     }
 
-    /// A model that asks for nothing but recall, whatever it is told, has not answered.
+    /// Warns if a model called only recall tools until the end and gave no answer.
     fn warn_if_unanswered(&self, outcome: &CallOutcome, left: &[ToolCall]) {
         if let Some(call) = left.first() {
             self.gateway.tell(GatewayEvent::Warning(format!(
@@ -174,7 +174,7 @@ impl RecallLoop<'_> {
     }
 }
 
-/// The way back to whoever asked.
+/// The output to the client.
 enum RoundOutput {
     Nobody,
     AsTheyCome(PieceSender),

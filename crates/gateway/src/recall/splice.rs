@@ -1,8 +1,8 @@
-//! One answer made of several: what a client is sent while the model is asked again and again.
+//! Joins the answers of several rounds to the one answer that the client receives.
 //!
-//! Bytes go through as they come until a call of a recall tool begins. From there on events are left out or numbered
-//! anew, the end of a round is held back until it is known whether another follows, and the beginnings of later rounds
-//! are left out. An answer that comes whole is put together at the end.
+//! Bytes pass unchanged until a call of a recall tool begins. After that, events are left out or renumbered, the end of a
+//! round is held back until it is known whether another follows, and the beginnings of later rounds are left out. Answers
+//! that are not streamed are joined at the end.
 
 mod anthropic;
 mod chat;
@@ -53,7 +53,7 @@ impl Splice {
         Self { onward, has_begun: false, form }
     }
 
-    /// Passes on what comes in a round. Ends when all of it has come, or nobody wants it any more.
+    /// Passes on the pieces of a round until its end, or until the client disconnects.
     pub(super) async fn pass(&mut self, mut coming: mpsc::Receiver<AnswerPiece>) {
         while let Some(piece) = coming.recv().await {
             let passed = match piece {

@@ -182,7 +182,7 @@ proptest! {
             let names = names();
             let mut projection = Projection::new(&names, wire);
             let record = recorded(wire, &rounds);
-            let known: Vec<MessageKey> = projection.known(&record);
+            let known: Vec<MessageKey> = projection.keys(&record);
             let client_messages: Vec<Message> = record.iter().take(1).chain(&streamed.messages).cloned().collect();
             let found = compare(&known, &ClientMessage::all(&client_messages), 0);
             prop_assert!(found.goes_on(&known), "{wire}: {found:?} of {} in {:?}", known.len(), shown(&streamed));

@@ -1,4 +1,4 @@
-//! Running recall tools within what a turn may use, and what they answer as messages of each wire.
+//! Runs recall tools within the budget of a turn, and returns the results as messages of each wire format.
 
 use serde_json::{Map, Value, json};
 use throughline_engine::{DeferredTools, ManagedSession, ToolAnswer, ToolRequest};
@@ -32,13 +32,13 @@ impl Allowance {
     }
 }
 
-/// Whoever asks.
+/// Runs the recall calls of an answer.
 #[derive(Clone, Copy)]
 pub(super) struct ToolRunner<'a> {
     pub(super) recall: &'a RecallConfig,
     pub(super) owner: &'a Owner,
     pub(super) session: &'a SessionId,
-    /// Tools that the model can bring back.
+    /// The tools that the model can load.
     pub(super) deferred: Option<&'a DeferredTools>,
 }
 
@@ -60,7 +60,7 @@ impl RecallReply {
 }
 
 impl ToolRunner<'_> {
-    /// Answers calls one after the other, as far as the allowance goes.
+    /// Answers calls one after the other, within the allowance.
     pub(super) async fn answer(&self, calls: &[ToolCall], allowance: &mut Allowance) -> Vec<RecallReply> {
         let mut all = Vec::with_capacity(calls.len());
         for call in calls {
@@ -154,7 +154,7 @@ pub(super) fn blocks(answered: &[RecallReply]) -> Vec<Value> {
     answered.iter().map(block).collect()
 }
 
-/// What is said where a wire has no mark for what failed.
+/// The text of an answer, with a prefix for errors, for wire formats without an error flag.
 fn plain_words(one: &RecallReply) -> String {
     let ToolAnswer { text, is_error } = &one.answer;
     if *is_error { format!("Error: {text}") } else { text.clone() }

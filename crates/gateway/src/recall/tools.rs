@@ -1,4 +1,4 @@
-//! Which tools there are, and how they come into a request.
+//! Adds the definitions of the recall tools to a request.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -12,16 +12,16 @@ use throughline_wire::{Request, RequestError};
 /// An answer on its way.
 pub type RecallFuture<'a> = Pin<Box<dyn Future<Output = ToolAnswer> + Send + 'a>>;
 
-/// Tools with which a model looks up what was compacted or set aside.
+/// Tools with which a model looks up compacted messages and shortened results.
 pub trait RecallTools: Send + Sync {
     /// What they are called with. Always the same bytes: they are part of every prompt.
     fn schemas(&self) -> &[ToolSchema];
 
-    /// Runs one in an owner's name. Whatever is asked, the answer says what was found or what is wrong with the question.
+    /// Runs a tool for an owner. The answer always says what was found, or what is wrong with the arguments.
     fn call<'a>(&'a self, owner: &'a Owner, call: &'a ToolRequest) -> RecallFuture<'a>;
 }
 
-/// Who is given the tools.
+/// To which requests the tools are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecallOffer {
     /// No request is given the tools.

@@ -1,6 +1,6 @@
-//! What is happening in the conversations of one owner: how full each was before its last call.
+//! The conversations of one owner that are active: how full each was before its last call.
 //!
-//! In memory, bounded, and gone with the gateway: everything else about a conversation is in the record.
+//! This is in memory, bounded, and lost when the gateway stops. Everything else about a conversation is in the record.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,24 +1,24 @@
-//! What a gateway tells whoever runs it. No key, no word of a conversation is ever in it.
+//! Events that the gateway reports to the program around it. They contain no key and no text of a conversation.
 
 use serde_json::{Value, json};
 use throughline_engine::EngineEvent;
 use throughline_store::SessionId;
 use throughline_transcript::WireFormat;
 
-/// A request that was dealt with.
+/// A request that was answered.
 #[derive(Clone, Debug)]
 pub struct ServedRequest {
     /// The wire.
     pub wire: WireFormat,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// The session it belongs to; none for what was passed on unmanaged.
+    /// The session it belongs to. `None` for requests that are not managed.
     pub session: Option<SessionId>,
-    /// The HTTP status the client got.
+    /// The HTTP status of the response.
     pub status: u16,
-    /// How long until the head of the answer went out.
+    /// Milliseconds until the headers of the answer were sent.
     pub head_ms: u64,
-    /// How long until its end did.
+    /// Milliseconds until the end of the answer was sent.
     pub whole_ms: u64,
     /// How it ended.
     pub end: AnswerEnd,
@@ -27,16 +27,16 @@ pub struct ServedRequest {
 /// How an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerEnd {
-    /// All of it went out.
+    /// All of it was sent.
     Whole,
-    /// Whoever wrote it broke off in the middle, or was cut off.
+    /// The upstream's stream ended or was cut off in the middle.
     BrokenOff,
-    /// The client hung up.
+    /// The client closed the connection.
     Abandoned,
 }
 
 impl AnswerEnd {
-    /// What it is called in logs and events.
+    /// Its name in logs and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,53 +47,53 @@ impl AnswerEnd {
     }
 }
 
-/// Something happened.
+/// An event of the gateway.
 #[derive(Clone, Debug)]
 pub enum GatewayEvent {
-    /// A request was answered, and the answer is over.
+    /// A request was answered, and the answer has ended.
     Served(ServedRequest),
     /// A request was refused by the gateway itself.
     Refused {
-        /// What kind of request: the name of a wire, or `own`.
+        /// The kind of request: the name of a wire format, or `own` for the gateway's API.
         form: &'static str,
-        /// The method, ...
+        /// The HTTP method.
         method: String,
-        /// ... and the path that was asked for, shortened, without its query.
+        /// The path, shortened and without its query.
         path: String,
         /// The HTTP status.
         status: u16,
-        /// What the client was told.
+        /// The message that the client received.
         message: String,
     },
-    /// A conversation was begun, or found to leave another one.
+    /// A conversation or a branch was opened.
     Opened {
         /// The session.
         session: SessionId,
-        /// What it hangs on and how, if it does.
+        /// Its parent and the kind of link, if it has one.
         link: Option<(SessionId, &'static str)>,
     },
-    /// A conversation that was begun turned out to hang on another: a call for a title came before what it is a title of.
+    /// An open conversation was linked to another: a request for a title arrived before the conversation it belongs to.
     Attached {
         /// The session.
         session: SessionId,
-        /// What it hangs on and how.
+        /// Its parent and the kind of link.
         link: (SessionId, &'static str),
     },
-    /// The model looked something up, and the gateway answered it.
+    /// The model called recall tools, and the gateway answered the calls.
     Recalled {
         /// The session.
         session: SessionId,
         /// The tools it called.
         tools: Vec<String>,
     },
-    /// The engine told something about a conversation.
+    /// An event of the engine about a conversation.
     Engine {
         /// The conversation, by its first session.
         conversation: SessionId,
         /// The engine's event.
         event: EngineEvent,
     },
-    /// Something whoever runs the gateway should know.
+    /// A warning for the operator.
     Warning(String),
 }
 
@@ -144,9 +144,9 @@ impl GatewayEvent {
     }
 }
 
-/// Whoever wants to be told.
+/// A receiver of events.
 pub trait GatewayEvents: Send + Sync {
-    /// Told of an event. Must not wait.
+    /// Receives an event. Must not block.
     fn tell(&self, event: GatewayEvent);
 }
 

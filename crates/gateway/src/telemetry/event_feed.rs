@@ -1,7 +1,7 @@
-//! What happens at the gateway while it happens: to whoever runs it, and to those of one tenant who listen.
+//! Delivers events while they happen: to the operator's log, and to the API clients of one tenant.
 //!
-//! Every tenant has a board of its own, so nobody hears of another's conversations. Whoever does not keep up misses the
-//! oldest and is told how many.
+//! Every tenant has a feed of its own, so nobody receives events of another's conversations. A subscriber that is too slow
+//! misses the oldest events and is told how many.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Figures about the gateway as Prometheus reads them. Labels are wires, upstreams, tasks and outcomes: never a session, a
-//! model a client made up, or a token.
+//! Metrics in the Prometheus text format. Labels are wire formats, upstreams, tasks and outcomes: never a session, a token,
+//! or a model name that a client made up.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The course of one request: when it was there, and what was done for it. It goes along with the work that is done
-//! for the request, whichever task does it.
+//! The context of one request: its id, its start, and the calls and compactions made for it. It is passed to every task
+//! that works for the request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,15 +18,15 @@ tokio::task_local! {
 
 /// One request.
 pub(crate) struct RequestContext {
-    /// The name under which it is in the log.
+    /// Its id in the log.
     id: String,
-    /// When all of it was there.
+    /// When its body had been read.
     read: OnceLock<Instant>,
     /// Calls to upstreams that were made for it.
     calls: AtomicU64,
     /// The run of a client that it belongs to, if its path names one.
     run: Option<String>,
-    /// Its trace, if somebody collects traces.
+    /// Its trace, if traces are collected.
     trace: Option<Trace>,
     /// When a compaction was begun for it.
     compaction: Mutex<Option<Instant>>,

@@ -1,6 +1,6 @@
-//! What each run of a client did.
+//! Totals of each run of a client.
 //!
-//! `throughline run` puts a name into the base URL of its client, so requests of two runs can be told apart whatever the
+//! `throughline run` puts an id into the base URL of its client, so that the requests of a run are recognised whatever the
 //! client sends. The totals are in memory: a run that outlives its gateway starts again at zero.
 
 use std::collections::VecDeque;

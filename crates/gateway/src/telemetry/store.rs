@@ -1,4 +1,4 @@
-//! A layer over the store that counts its failures and the calls it records. It changes nothing about either.
+//! A layer over the store that counts failures and recorded calls. It changes no result.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Traces as collectors of OpenTelemetry take them: OTLP over HTTP, as JSON.
+//! Traces for OpenTelemetry collectors: OTLP over HTTP, as JSON.
 //!
-//! A request is a trace, or goes on with the one its client names (`traceparent`); calls to upstreams and compactions made
-//! for it are spans of it. Spans are gathered and sent a few seconds later; a collector that does not keep up loses some,
-//! and requests never wait for it. No word of a conversation is in a span.
+//! A request is a trace, or continues the one that its client names (`traceparent`). The upstream calls and compactions made
+//! for it are its spans. Spans are collected and sent a few seconds later. If the collector is too slow, spans are dropped:
+//! requests never wait for it. Spans contain no text of a conversation.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! An upstream whose calls are counted and timed.
+//! A layer over an upstream that counts and times its calls.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,8 +1,8 @@
-//! Where a stretch of messages is cut into chunks. Pure: sizes in, ranges out.
+//! Cuts a range of messages into chunks. Pure: sizes in, ranges out.
 //!
-//! A chunk ends where a group ends, so a call is never parted from its result. Chunks are filled from the oldest message
-//! on and only the last may be small: however often it is asked, the same messages make the same chunks, and a leaf that
-//! was prepared, or left behind by a crash, is found again.
+//! A chunk ends at the end of a group, so a call is never separated from its result. Chunks are filled from the oldest
+//! message on, and only the last may be small. The same messages always give the same chunks, so a leaf that was
+//! prepared earlier, or left by a crash, is found again.
 
 use std::ops::Range;
 

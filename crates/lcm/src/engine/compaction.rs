@@ -1,7 +1,8 @@
-//! A compaction: what is old becomes leaves, older nodes are condensed where room is short, and a view is put together.
+//! A compaction: old messages become leaves, older nodes are condensed if the budget is exceeded, and a view is
+//! assembled.
 //!
-//! Every node is kept in the record the moment it is written, so whatever ends early has lost no work: the next attempt
-//! cuts the same chunks and finds their leaves.
+//! Every node is recorded as soon as it is written, so an interrupted attempt loses no work: the next one cuts the same
+//! chunks and finds their leaves.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What a node is about, told by code: its files, and what one would expand it for.
+//! The subject of a node, determined by rules: its files, and what it can be expanded for.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,14 @@
-//! Leaves: what each chunk has to say, the room it gets for that, and the words.
+//! Leaves: the content of each chunk, its share of the budget, and the text.
 //!
-//! One summary of everything that is compacted, written by rules, says which exact strings matter most; each leaf tells those
-//! of its own chunk. Chunks share the room by what they need for that, and then by what they could say beside it: ten short
-//! messages may hold more than one long printout. What one does not use the next get.
+//! One summary by rules of everything that is compacted decides which exact strings matter most; each leaf contains
+//! those of its own chunk. The budget is divided by what the chunks need for this, and the rest by how much more they
+//! contain: ten short messages may contain more than one long printout. What a chunk does not use, the next ones get.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use throughline_compaction::{
-    Ledger, Maker, Manner, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryRequest,
+    Ledger, Maker, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryKind, SummaryRequest,
     scan_anchors,
 };
 use throughline_store::{NodeHead, SummaryNode};
@@ -120,7 +120,7 @@ impl NodeCompaction<'_> {
             span: plan.middle.clone(),
             earlier: None,
             focus: writer.focus,
-            manner: Manner::default(),
+            manner: SummaryKind::default(),
             shown_text,
             budget_tokens: self.room().all_tokens.saturating_mul(OVERALL_PERCENT) / 100,
             count_tokens: writer.count_tokens,

@@ -1,7 +1,7 @@
-//! Where each message of a conversation lies in the record.
+//! The location of each message of a conversation in the record.
 //!
-//! An engine sees a list of messages; nodes name them by session and place. The record's view says which is which, item by
-//! item, without reading a single message.
+//! An engine receives a list of messages; nodes refer to them by session and position. The record's view maps one to the
+//! other, item by item, without reading a message.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Which nodes are condensed, and how large what is new may be. Pure: levels and sizes in, steps out.
+//! Decides which nodes are condensed, and how large the new ones may be. Pure: levels and sizes in, steps out.
 //!
-//! Nodes are condensed only when all of them together have more than their room, oldest first and lowest first, `fan_in`
-//! at a time; with room enough nothing is touched, so condensing twice changes nothing. On the top level nodes of that
-//! level are told as one that takes up what they took up: the way to a message never gets longer than three steps.
+//! Nodes are condensed only if all of them together exceed their budget, the oldest and lowest first, `fan_in` at a
+//! time. Within the budget nothing changes, so condensing twice changes nothing. On the top level, several nodes become
+//! one node of the same level with all their children: no message is ever more than three steps away.
 
 use std::ops::Range;
 

@@ -1,12 +1,13 @@
-//! Who writes the words of a node: the summariser in detail, then tersely, then the rules, which always work.
+//! Writes the text of a node: by the summariser in detail, then by the summariser tersely, then by rules, which always
+//! work.
 //!
-//! A leaf is written from its own messages and nothing else, a condensed node from the documents it takes up: no call sees
-//! more than that. Whatever comes back is masked, checked against the exact facts of its source and brought within its
-//! room, as the compressor does it.
+//! A leaf is written from its own messages only, a condensed node from the documents of its children: no call receives
+//! more. The result is masked, checked against the exact facts of its source and cut to its budget, as in the built-in
+//! compressor.
 
 use throughline_compaction::{
-    AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Manner, Plan, Reach,
-    RuleSummariser, Section, SummariseError, Summariser, SummaryDocument, SummaryRequest, WrittenBy, check,
+    AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Plan, Reach, RuleSummariser,
+    Section, SummariseError, Summariser, SummaryDocument, SummaryKind, SummaryRequest, WrittenBy, check,
     summarise_all,
 };
 use throughline_redact::Redactor;
@@ -217,7 +218,7 @@ impl NodeWriter<'_> {
             span: source.plan.middle.clone(),
             earlier: None,
             focus: self.focus,
-            manner: Manner { reach: source.reach, detail },
+            manner: SummaryKind { reach: source.reach, detail },
             shown_text: source.shown_text,
             budget_tokens,
             count_tokens: self.count_tokens,

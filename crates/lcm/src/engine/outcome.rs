@@ -1,4 +1,4 @@
-//! What comes of a compaction: a view, or why there is none, and what people are told about it.
+//! The result of a compaction: a view, or the reason why there is none, and the messages for the user.
 
 use throughline_compaction::{Maker, NoOpReason, Plan, ViewItem, WrittenBy};
 use throughline_store::{StoreError, SummaryId};

@@ -1,6 +1,5 @@
-//! How nodes are shown: each with a line that says what it covers and what one would expand it for, and all of them in one
-//! message. What a node's words are is settled when it is made; they stay the same as long as it is shown, and what
-//! changes with every compaction stands at the end.
+//! Renders nodes: each with a line that says what it covers and what it can be expanded for, all of them in one message.
+//! The text of a node never changes while it is shown, and the parts that change with every compaction are at the end.
 
 use throughline_compaction::{Section, SummaryDocument, SummaryFrame};
 use throughline_store::{Millis, NodeHead};

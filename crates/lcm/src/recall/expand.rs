@@ -1,4 +1,4 @@
-//! `lcm_expand`: what a node took up, or the messages it stands for, page by page.
+//! `lcm_expand`: the children of a node, or the messages it covers, page by page.
 
 use serde::Serialize;
 use throughline_store::{MessageRun, Millis, NodeHead, SessionId, StoredMessage, SummaryId};

@@ -1,8 +1,8 @@
-//! `lcm_grep`: words or a pattern, in every message of a conversation, with where each hit lies.
+//! `lcm_grep`: searches every message of a conversation for words or a pattern, and returns the location of each hit.
 //!
-//! Words go through the index of the record. A pattern is first looked for by the longest string that must stand in
-//! whatever it fits; one without such a string is held against the messages themselves, newest first, so many bytes at a
-//! time. Patterns run in linear time and are bounded in size: none can run for ever.
+//! Words use the index of the record. For a pattern, the index is searched for the longest string that every match must
+//! contain. A pattern without such a string is matched against the messages themselves, newest first and up to a limit
+//! of bytes. Patterns run in linear time and are bounded in size.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! `lcm_expand_query`: a question, answered by the model that writes summaries from originals that are opened for it, with
-//! the messages it used.
+//! `lcm_expand_query`: answers a question with the model that writes summaries, from original messages that are fetched
+//! for it, and names the messages used.
 
 use std::collections::{BTreeMap, HashSet};
 

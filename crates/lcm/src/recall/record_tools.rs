@@ -1,8 +1,8 @@
-//! Recall over a whole record: search, and messages and artifacts read in ranges. One set for every entry point: agents
-//! call these tools through MCP and the gateway, and the terminal agent's own `recall` gives the same answers for the
-//! conversation it is in.
+//! Recall over a whole record: search, and reading ranges of messages and artifacts. There is one set for every entry
+//! point: agents call these tools through MCP and the gateway, and the terminal agent's `recall` gives the same answers
+//! for its own conversation.
 //!
-//! Everything is read in the name of one owner, and bounded. The functions block: run them on a thread of their own.
+//! Everything is read for one owner, and bounded. The functions block: run them on a separate thread.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

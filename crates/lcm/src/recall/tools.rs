@@ -1,6 +1,6 @@
-//! The tools a model is given: their schemas, their arguments read with care, and their answers in words.
+//! The tools for models: their schemas, lenient parsing of their arguments, and their answers as text.
 //!
-//! Whatever a model asks for, the answer says what was found or what is wrong with the question; nothing here fails.
+//! Every call returns what was found or what is wrong with the arguments; no call fails.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The nodes of a conversation from the newest view down to the messages they stand for.
+//! The nodes of a conversation from the newest view down to the messages they cover.
 
 use serde::Serialize;
 use throughline_store::{NodeHead, SessionId, SummaryId};

@@ -1,6 +1,6 @@
 //! Answers that arrive: whole, streamed, in pieces, in the form that was not asked for.
 
-use throughline_provider::{AskedFor, HoldBack, OutgoingCall, TimeLimits};
+use throughline_provider::{HoldBack, OutgoingCall, RequestLimits, TimeLimits};
 use throughline_transcript::WireFormat;
 use throughline_wire::{Delta, Request, Streaming};
 use tokio_util::sync::CancellationToken;
@@ -152,8 +152,8 @@ async fn a_call_knows_what_its_request_asked_for() {
     let request = Request::decode(WireFormat::Anthropic, body).unwrap();
     let call = OutgoingCall::of(&request, body, Some(200_000));
     assert_eq!((call.wire_format, call.streaming), (WireFormat::Anthropic, Streaming::Streamed));
-    let expected = AskedFor { output_cap_tokens: Some(99), window_tokens: Some(200_000) };
-    assert_eq!(call.asked, expected);
+    let expected = RequestLimits { output_cap_tokens: Some(99), window_tokens: Some(200_000) };
+    assert_eq!(call.request_limits, expected);
     let server = Server::playing(Vec::new()).await;
     assert_eq!(TimeLimits::of(&server.endpoint(WireFormat::Chat)), TimeLimits::LOCAL);
 }

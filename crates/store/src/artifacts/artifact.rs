@@ -1,4 +1,4 @@
-//! Artifacts: large texts kept once, beside the database, found by the hash of what they hold.
+//! Artifacts: large texts stored once, beside the database, named by the hash of their bytes.
 
 use crate::ids::{Millis, SessionId};
 

@@ -1,9 +1,10 @@
-//! Which texts of a message are kept as artifacts, and how they are put back.
+//! Decides which texts of a message are stored as artifacts, and puts them back.
 //!
-//! A tool result of more than [`ARTIFACT_CHARACTERS`] goes to the folder of artifacts and is cut out of the message's
-//! JSON, but only when writing it again gives the very bytes that were cut out; what an unusual writer made stays whole.
+//! A tool result of more than [`ARTIFACT_CHARACTERS`] is stored in the artifact folder and cut out of the message's
+//! JSON, but only if encoding it again gives exactly the bytes that were cut out. Results in an unusual encoding stay in
+//! the message.
 //!
-//! Not for: storing anything. Decisions only, the same for every implementation of the record.
+//! Not for: storing anything. These are decisions only, the same for every implementation of the record.
 
 use std::borrow::Cow;
 

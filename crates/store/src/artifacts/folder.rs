@@ -1,10 +1,10 @@
-//! The folder of artifacts: one compressed file a text, named by the hash of what it holds.
+//! The folder of artifacts: one compressed file per text, named by the hash of the text.
 //!
-//! A file is a row of independent zstd frames of about 256 KB of text, then a skippable frame with a table of them; any
-//! zstd tool reads the text, and we read a piece of it without unpacking the rest. Files appear whole or not at all,
-//! and only their owner may read them. Frames carry checksums; a whole read is also checked against the name.
+//! A file is a sequence of independent zstd frames of about 256 KB of text, then a skippable frame with a table of them.
+//! Any zstd tool can read the text, and we can read part of it without decompressing the rest. Files appear whole or not
+//! at all, and only their owner may read them. Frames have checksums; a whole read is also checked against the name.
 //!
-//! Not for: who refers to an artifact; that is in the database.
+//! Not for: which sessions refer to an artifact; that is in the database.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};

@@ -1,7 +1,7 @@
-//! The table at the end of an artifact's file: where its frames are, and how much text and how many lines each holds.
+//! The table at the end of an artifact's file: the position of each frame, and its length in bytes and lines of text.
 //!
-//! It is written as a zstd skippable frame, which other tools pass over, and ends with its own length, so that it is
-//! found from the end of the file.
+//! It is a zstd skippable frame, which other tools ignore, and ends with its own length, so that it is found from the
+//! end of the file.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! The pieces an artifact is searched in: words that are looked for together must stand in one of them. The same for
-//! every implementation of the record.
+//! Cuts an artifact into pieces for search: words of one query must be in one piece. The same for every implementation
+//! of the record.
 
 /// Text of one piece, more or less: pieces end with lines.
 const PIECE_BYTES: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! Booking the calls another program made, each once.
+//! Books the calls that another program made, each once.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! A conversation as another program kept it, ready to be recorded. Each importer makes these; one recorder writes them.
+//! A conversation of another program, ready to be recorded. Each importer produces these; one recorder writes them.
 
 use throughline_tokens::{Usage, UsageReading};
 use throughline_transcript::{ContentHash, GroupKind, Groups, LogCall, Message, WireFormat};

@@ -1,4 +1,4 @@
-//! RecordProblem the files of an import and reading their bytes.
+//! Finds the files of an import and reads their bytes.
 
 use std::fs;
 use std::io::Read;

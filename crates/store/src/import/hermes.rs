@@ -1,7 +1,7 @@
 //! Hermes Agent: sessions and messages of its `state.db`, read without writing to it.
 //!
-//! A session that a compaction continued and its continuation are one conversation here; branches and delegates hang on
-//! it. Columns come and go with versions of Hermes: what is missing is taken as empty. Rows the user took back are left
+//! A session that a compaction continued is one conversation with its continuation; branches and delegates are linked to
+//! it. Columns differ between versions of Hermes: a missing one is read as empty. Rows that the user took back are left
 //! out and counted.
 
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,8 @@
-//! Rows of Hermes as a conversation: what was said, each message once, and where compactions put another view.
+//! Converts rows of Hermes to a conversation: each message once, and the views that compactions made.
 //!
-//! A compaction of Hermes writes down what it keeps a second time: the head, the summary, and the tail, either into the
-//! same session, where the rows before it are marked as archived, or into a new one. Those copies are recognised and
-//! become references.
+//! A compaction of Hermes stores what it keeps a second time: the head, the summary and the tail, either in the same
+//! session, where the earlier rows are marked as archived, or in a new one. Those copies are recognised and become
+//! references.
 
 use throughline_transcript::{Message, SharedText, compact_json_string, decode_message, write_json_string};
 

@@ -1,4 +1,4 @@
-//! Rows of Hermes' database as they stand: sessions, messages, usage.
+//! Reads the rows of Hermes' database: sessions, messages, usage.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};

@@ -1,4 +1,4 @@
-//! A database as Hermes would have written it, and a record to import it into.
+//! For tests: a database as Hermes writes it, and a record to import it into.
 
 use std::path::{Path, PathBuf};
 

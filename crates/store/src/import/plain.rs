@@ -1,7 +1,7 @@
-//! Transcripts of no program in particular: lists, request bodies, lines of messages.
+//! Transcripts of no particular program: lists, request bodies, lines of messages.
 //!
-//! Such a file does not say which conversation it is, so it is known by where it lies: a file that grew is found again,
-//! and two files that begin alike are two conversations. A file with several conversations numbers them.
+//! Such a file does not name its conversation, so the conversation is identified by the path: a file that grew is found
+//! again, and two files with the same beginning are two conversations. A file with several conversations numbers them.
 
 use std::path::Path;
 

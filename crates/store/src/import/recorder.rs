@@ -1,9 +1,9 @@
-//! Writes conversations of other programs into the record, so that doing it again adds nothing.
+//! Writes conversations of other programs into the record. Doing it again adds nothing.
 //!
-//! A conversation is found by its program and key. What the record has of it is compared by hashes with what the program
-//! has now: what is new at the end is appended to the tip (whatever view the tip has by now); where the two went different
-//! ways, a branch leaves at the first difference, under the same key with a number. The places in the record are then
-//! those of the program's list. Every step is a transaction of its own and is found again when an import was broken off.
+//! A conversation is found by its program and key. Its messages in the record are compared by hash with the program's
+//! messages. New ones at the end are appended to the tip, whatever view the tip has by now. If the two differ, a branch
+//! begins at the first difference, under the same key with a number. Positions in the record are then those in the
+//! program's list. Every step is a transaction, and is found again after an interrupted import.
 
 use serde_json::json;
 use throughline_tokens::{Catalogue, ContentProfile, TokenModel};

@@ -1,4 +1,4 @@
-//! What an import did, file by file, and what it tells while it works.
+//! The result of an import, file by file, and its progress events.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! A record and a folder to import from, for tests of the importers.
+//! For tests of the importers: a record, and a folder to import from.
 
 use std::fs;
 use std::path::{Path, PathBuf};

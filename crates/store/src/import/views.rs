@@ -1,4 +1,4 @@
-//! Views that another program's compactions made, in references to the record.
+//! Views that another program's compactions made, as references into the record.
 
 use std::collections::HashSet;
 

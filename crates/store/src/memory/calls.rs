@@ -1,4 +1,4 @@
-//! Calls, preambles and what they add up to, in memory.
+//! Calls, preambles and their totals, in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 

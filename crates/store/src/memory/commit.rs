@@ -1,4 +1,4 @@
-//! Compactions, undo and redo in memory: one session ends, its successor takes over with another view.
+//! Compactions, undo and redo in memory: one session ends, and its successor continues with another view.
 
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};

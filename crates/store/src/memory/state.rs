@@ -1,4 +1,4 @@
-//! What the record in memory holds, and how its parts are found. Every change is checked before anything is touched.
+//! The data of the store in memory, and look-ups in it. Every change is validated before anything is modified.
 
 use std::collections::{BTreeMap, BTreeSet};
 

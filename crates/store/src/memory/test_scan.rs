@@ -1,5 +1,5 @@
-//! A model of search for tests: every text of the store in memory is read, and the same rules as everywhere decide what
-//! matches, in which order hits come and what is shown of them.
+//! A model of search for tests: it reads every text of the store in memory, and uses the same rules as everywhere for
+//! matches, order and passages.
 
 use std::cmp::Ordering;
 

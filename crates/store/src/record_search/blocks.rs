@@ -1,7 +1,8 @@
-//! Which blocks of rows hold which words of a question, as far as the index says.
+//! The blocks of rows that contain the words of a question, according to the index.
 //!
-//! Of a large record some segments are asked first. They say how common each word is and which of its forms occur, and all
-//! segments are asked only for what tells enough: most of the time of a question in a large record is spent on look-ups.
+//! In a large record, a sample of segments is looked up first. It shows how common each word is and which of its forms
+//! occur; then only words that are rare enough are looked up in all segments, because most of the time of a question is
+//! spent on look-ups.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

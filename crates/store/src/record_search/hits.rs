@@ -1,4 +1,4 @@
-//! What an answer shows of its hits: the passage, where it stands, and what was said around it.
+//! Builds the hits of a result: the passage, its location, and the messages around it.
 
 use std::collections::HashMap;
 use std::rc::Rc;

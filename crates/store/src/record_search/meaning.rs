@@ -1,9 +1,9 @@
-//! What vectors add to a search for passages: the nearest ones, and how they are put together with those found by words.
+//! Adds passages found by vectors to those found by words.
 //!
-//! Words come first. A passage gets `1 / (K + rank)` for its place among those found by words, and as much times a weight for its
-//! place among the nearest (reciprocal rank fusion). In conversations of short turns a vector says little about a turn, and
-//! the weight is nothing: passages found by meaning alone then come after all that were found by words, so that no place of those
-//! is lost.
+//! Words come first. A passage gets `1 / (K + rank)` for its rank among those found by words, and the same times a
+//! weight for its rank among the nearest vectors (reciprocal rank fusion). In conversations of short turns a vector says
+//! little about a turn, and the weight is zero: passages found by meaning alone then come after all that were found by
+//! words, and displace none of them.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! Passages for a question of which not every word has to be found.
+//! Passages for a question of which not every word must be found.
 //!
-//! A small conversation or record is read as a whole. Of a large one the index says which blocks of rows hold which words, and
-//! the blocks whose words tell most are read. The windows of these texts are weighed, short messages are completed with those
-//! beside them, and the best passages are shown.
+//! A small conversation or record is read as a whole. In a large one, the index shows which blocks of rows contain which
+//! words, and the blocks with the rarest words are read. The windows of these texts are weighted, short messages are
+//! completed with their neighbours, and the best passages are returned.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::coding::int;
 use crate::ids::Millis;
 use crate::search::meaning::Nearest;
 use crate::search::passages::{
-    Commonness, HeldWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
+    Commonness, MatchedWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
     tally_windows_and, word_set,
 };
 use crate::search::question::Question;
@@ -114,7 +114,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         let of = self.question.len();
         let mut windows: Vec<(f64, WindowPlace)> = Vec::new();
         for (at, text) in self.texts.iter().enumerate().filter(|(_, text)| !self.shown.contains(&text.row)) {
-            for HeldWindow { part, tally, .. } in &text.windows.held {
+            for MatchedWindow { part, tally, .. } in &text.windows.held {
                 let score = commonness.score(&weights, tally)
                     * boost(text.source, text.at_ms, self.newest_ms, tally.matched(), of);
                 windows.push((score, (at, *part)));

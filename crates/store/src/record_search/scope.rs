@@ -1,4 +1,4 @@
-//! What a search may see: the owner's sessions, one conversation, and the filters of the question.
+//! The scope of a search: the owner's sessions, one conversation, and the filters of the query.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! What a search has seen so far, and the limits of how much it looks at.
+//! The progress of a search, and the limits of how much it reads.
 
 use std::collections::{HashMap, HashSet};
 

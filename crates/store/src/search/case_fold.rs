@@ -1,7 +1,7 @@
-//! Folding: letters as search compares them. Case, accents, wide forms and marks that only decorate make no difference.
+//! Folds letters for search: case, accents, wide forms and decorative marks make no difference.
 //!
-//! The same folding is applied to what is indexed, to what is looked for and to what is verified, so the three always
-//! agree; how well it serves a language is a matter of taste, not of correctness.
+//! The same folding is applied to indexed text, to queries and to verification, so the three always agree. How well it
+//! suits a language affects quality, not correctness.
 
 /// Appends a character as it is compared: nothing for a mark that is passed over, two letters for a ligature.
 pub(crate) fn fold_char(c: char, out: &mut String) {

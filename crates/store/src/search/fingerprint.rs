@@ -1,15 +1,17 @@
-//! Fingerprints: what texts are found by, and the two forms in which blocks of texts are known by theirs.
+//! Fingerprints: the hashes by which texts are found, and the two forms in which the fingerprints of blocks are stored.
 //!
-//! A fingerprint is a small number, a hash: of a word, of the beginning of one, of three characters that follow one another, of
-//! two words that do, of a name like that of a tool. A text that holds a word has the word's fingerprint, one that holds a
-//! substring the fingerprints of all its triples; whether it holds them is for the text to say. So fingerprints need not be exact, and
-//! neither must they be kept for every text: some texts make a block, which has the fingerprints of all of them.
+//! A fingerprint is a small number: a hash of a word, of the beginning of one, of three consecutive characters (a
+//! triple), of two consecutive words, or of a name like that of a tool. A text with a word has the word's fingerprint,
+//! and one with a substring has the fingerprints of all its triples; the text itself decides whether it matches. So
+//! fingerprints need not be exact, and need not be stored for every text: some texts form a block, which has the
+//! fingerprints of all of them.
 //!
-//! While a block may still grow it has a list of its fingerprints (`list`), sorted, in which one is found by halving. Once a
-//! whole segment of blocks is complete, it is turned around (`slices`): every fingerprint has the blocks that hold it, and a
-//! segment is cut into slices, so that a question reads a few hundred bytes of each segment for each of its fingerprints.
+//! While a block may still grow, it has a sorted list of its fingerprints (`list`), which is searched by bisection. Once
+//! a whole segment of blocks is complete, it is inverted (`slices`): every fingerprint has the blocks that contain it,
+//! and a segment is cut into slices, so that a query reads a few hundred bytes of each segment for each of its
+//! fingerprints.
 //!
-//! Not for: which texts make a block, and where any of this is kept.
+//! Not for: which texts form a block, and where this is stored.
 
 mod list;
 mod rice;

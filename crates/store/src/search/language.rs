@@ -1,7 +1,7 @@
 //! The language of a question: which of its words carry no meaning, and which words are forms of one another.
 //!
-//! The language is decided by the question alone, by its script and its function words; English where nothing tells. Texts
-//! are compared by the stemmer of the question, so that nothing about languages is stored.
+//! The language is determined from the question alone, by its script and function words, with English as the default.
+//! Texts are compared with the stemmer of the question, so nothing about languages is stored.
 
 use rust_stemmers::{Algorithm, Stemmer};
 

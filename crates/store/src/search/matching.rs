@@ -1,5 +1,5 @@
-//! Whether a text answers a question, how well, and where: what an index proposes is checked here, and what has no index
-//! is searched by this alone.
+//! Decides whether and where a text matches a query, and how well. It verifies what an index proposes, and alone
+//! searches texts without an index.
 
 use crate::search::case_fold::{fold_text, fold_with_places};
 use crate::search::query::{ParsedQuery, QueryTerm, SearchMethod};

@@ -1,9 +1,9 @@
-//! Vectors for search by meaning: who makes them, how they are written down and compared.
+//! Vectors for search by meaning: their stored form and their comparison.
 //!
-//! Texts become vectors in passages of about eighty words. A vector is normalised and stored as one byte for each of its
-//! entries, which changes the order of the best hundred hardly at all and takes a quarter of the room.
+//! Texts become vectors in passages of about eighty words. A vector is normalised and stored with one byte per
+//! component, which hardly changes the order of the best hundred and takes a quarter of the space.
 //!
-//! Not for: making vectors, which an [`Embedder`] does, and where they are stored.
+//! Not for: computing vectors, which an [`Embedder`] does, and where they are stored.
 
 use std::fmt::Debug;
 

@@ -1,8 +1,8 @@
-//! Passages that answer a question: which windows of texts hold its words, how they are weighed (BM25), and which are
-//! shown.
+//! Passages that answer a question: which windows of texts contain its words, how they are weighted (BM25), and which
+//! are shown.
 //!
-//! Every function here is pure: texts are passed in, and a caller's own keys name them. Weights were chosen on recorded
-//! sessions (`throughline-bench recall`); the figures there hardly change between half and double of any of them.
+//! Every function here is pure: texts are passed in, and identified by the caller's own keys. Weights were chosen on
+//! recorded sessions (`throughline-bench recall`); the results hardly change between half and double of any of them.
 
 use std::ops::Range;
 
@@ -118,7 +118,7 @@ fn add(tally: &mut Tally, word: Option<usize>, range: Range<usize>, countable: C
 #[derive(Debug, Default)]
 pub(crate) struct WindowTallies {
     /// Windows that hold any word.
-    pub(crate) held: Vec<HeldWindow>,
+    pub(crate) held: Vec<MatchedWindow>,
     /// How many windows the text has.
     pub(crate) windows: usize,
     /// How many words.
@@ -127,7 +127,7 @@ pub(crate) struct WindowTallies {
 
 /// A window that holds words of a question.
 #[derive(Debug)]
-pub(crate) struct HeldWindow {
+pub(crate) struct MatchedWindow {
     /// Which window of the text it is.
     pub(crate) part: usize,
     pub(crate) range: Range<usize>,
@@ -170,7 +170,7 @@ pub(crate) fn tally_windows_and(question: &Question, text: &str, wanted: &[usize
         .zip(lengths)
         .enumerate()
         .filter_map(|(part, ((range, tally), length))| {
-            Some(HeldWindow { part, range, tally: Tally { length, ..tally? } })
+            Some(MatchedWindow { part, range, tally: Tally { length, ..tally? } })
         })
         .collect();
     WindowTallies { held, windows: count, length }

@@ -1,9 +1,9 @@
-//! A quick look at the JSON of a message: many that cannot answer a question are passed over without being decoded.
+//! Rejects messages by their raw JSON: many that cannot match a query are skipped without being decoded.
 //!
-//! Characters of a text stand in its JSON as they are, one after another, but for those that are escaped. So does every
-//! run of letters, once both are folded; what lacks a run that is wanted holds no substring or word with it. And where
-//! words are wanted side by side, one that is only ever followed by others will not do. JSON that escapes other
-//! characters by their numbers tells nothing and passes.
+//! The characters of a text are in its JSON unchanged and in order, except for escaped ones. So is every run of letters,
+//! after folding both: a JSON text without a run of the query contains no substring or word with it. If words must be
+//! adjacent, a run that is always followed by other words does not match either. JSON that escapes other characters by
+//! number cannot be judged, and passes.
 
 use memchr::memmem::Finder;
 

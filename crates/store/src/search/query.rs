@@ -1,8 +1,8 @@
-//! Reading a question: the words and phrases in it, and the question as a substring.
+//! Parses a query: its words and phrases, and the query as a substring.
 //!
-//! There is no syntax that can be wrong. Words are what stands between white space, and all must be found; quotes hold
-//! words together; a star at the end of a word asks for words that begin so; everything else is what it is. A quote
-//! that is not closed, an operator of some other search, ten kilobytes of anything: all of it is text to look for.
+//! No query is a syntax error. Words are separated by white space, and all must be found. Quotes keep words together. A
+//! star at the end of a word matches words that begin with it. Everything else is literal: an unclosed quote, an
+//! operator of some other search, ten kilobytes of anything are text to look for.
 
 use crate::search::case_fold::fold_text;
 use crate::search::request::SearchMode;
@@ -44,7 +44,7 @@ pub(crate) enum IndexTerm {
 }
 
 /// What is looked up together: of each of these a text has to have one.
-pub(crate) type LookUp = Vec<Vec<IndexTerm>>;
+pub(crate) type Lookup = Vec<Vec<IndexTerm>>;
 
 /// A question that was read.
 #[derive(Clone, Debug, Default)]
@@ -104,9 +104,9 @@ impl ParsedQuery {
 
     /// What to look up. The first finds texts that write the question as it does; the second, if there is one, all
     /// texts that hold its words. What tells most comes first.
-    pub(crate) fn look_ups(&self) -> Vec<LookUp> {
-        let collect = |of: &dyn Fn(&QueryTerm) -> LookUp| -> LookUp {
-            let mut all: LookUp = self.wanted.iter().flat_map(of).collect();
+    pub(crate) fn look_ups(&self) -> Vec<Lookup> {
+        let collect = |of: &dyn Fn(&QueryTerm) -> Lookup| -> Lookup {
+            let mut all: Lookup = self.wanted.iter().flat_map(of).collect();
             all.sort_by(|a, b| telling(b).cmp(&telling(a)).then_with(|| a.cmp(b)));
             all.dedup();
             all
@@ -214,7 +214,7 @@ impl QueryTerm {
     }
 
     /// What finds texts that write it as the question does.
-    fn as_written(&self) -> LookUp {
+    fn as_written(&self) -> Lookup {
         match self.whole_term() {
             // A text that has the whole need not have the parts.
             Some(whole) => vec![vec![whole]],
@@ -223,7 +223,7 @@ impl QueryTerm {
     }
 
     /// What finds every text that holds it.
-    fn in_any_way(&self) -> LookUp {
+    fn in_any_way(&self) -> Lookup {
         match self.whole_term() {
             None => each_alone(&self.loose_terms),
             Some(whole) if self.atoms.len() == 1 => vec![vec![whole]],
@@ -237,7 +237,7 @@ impl QueryTerm {
     }
 }
 
-fn each_alone<'a>(terms: impl IntoIterator<Item = &'a IndexTerm>) -> LookUp {
+fn each_alone<'a>(terms: impl IntoIterator<Item = &'a IndexTerm>) -> Lookup {
     terms.into_iter().map(|term| vec![term.clone()]).collect()
 }
 

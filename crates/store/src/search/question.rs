@@ -1,7 +1,7 @@
-//! A question whose words need not all be found: its words without function words, each with its stem.
+//! A query of which not every word must be found: its words without function words, each with its stem.
 //!
-//! What a question asks of an index, and which words of a text are words of the question. Not for: phrases, prefixes and
-//! substrings, which `query` reads, and the order of passages, which `passages` decides.
+//! It says which fingerprints to look up in an index, and which words of a text are words of the question. Not for:
+//! phrases, prefixes and substrings, which `query` parses, and the order of passages, which `passages` decides.
 
 use std::collections::HashMap;
 

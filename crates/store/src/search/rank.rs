@@ -1,5 +1,5 @@
-//! The order of hits: how well the text answers first, then who speaks and how long ago. The same everywhere, so that
-//! an answer does not depend on which kind of record was asked.
+//! The order of hits: first by how well the text matches, then by role and age. The same in every implementation of the
+//! record, so that all return the same order.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Questions to the search, and what it answers.
+//! Search requests and their results.
 
 use throughline_transcript::Role;
 

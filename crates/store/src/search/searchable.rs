@@ -1,5 +1,5 @@
-//! The text of a message that search looks at: words, reasoning, calls with their arguments, results; not pictures, not
-//! encrypted blocks, and not what is kept as an artifact, which is searched as such.
+//! The searchable text of a message: words, reasoning, calls with their arguments, results. Images, encrypted blocks and
+//! artifacts are not in it; artifacts are searched separately.
 
 use throughline_transcript::{Arguments, Message, Part, unescape_into};
 

@@ -1,5 +1,5 @@
-//! Passages: a line around what was found, and the beginning of a message on one line. For people to recognise a text
-//! by; nothing is decided by them.
+//! Passages for display: a line around a match, and the beginning of a message on one line. People recognise a text by
+//! them; no decision depends on them.
 
 use crate::search::matching::MatchSpan;
 use crate::search::request::Snippet;

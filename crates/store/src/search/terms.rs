@@ -1,11 +1,11 @@
-//! Cutting a text into what can be looked for.
+//! Cuts a text into searchable terms.
 //!
-//! The smallest pieces are *atoms*: a word, a part of an identifier (`retry` in `maxRetryCount`), one character of a
-//! script that is written without spaces, a pictograph. Larger ones are made of atoms: a whole identifier
-//! (`maxretrycount`), and a compound of words held together by `_`, `-` or `.` (`max_retry_count` gives the same,
-//! `main.rs` gives `mainrs`). Every piece comes with its place among the atoms, so that an order of words can be checked.
+//! The smallest terms are *atoms*: a word, a part of an identifier (`retry` in `maxRetryCount`), one character of a
+//! script that is written without spaces, a pictograph. Larger ones consist of atoms: a whole identifier
+//! (`maxretrycount`), and a compound of words joined by `_`, `-` or `.` (`max_retry_count` gives the same, `main.rs`
+//! gives `mainrs`). Every term has its position among the atoms, so that the order of words can be checked.
 //!
-//! Index, query and verification use this one cutter; that is why every word of a text finds the text.
+//! Index, query and verification use the same code, so every word of a text finds the text.
 
 use crate::search::case_fold::{fold_char, is_passed_over};
 

@@ -1,5 +1,5 @@
-//! Passages of texts that are not in the index, by the same rank as those of the record: for summaries and nodes, of which there
-//! are few enough to be read for every question.
+//! Passages of texts that are not in the index, with the same ranking as those of the record: for summaries and nodes,
+//! which are few enough to be read for every question.
 
 use crate::search::passages::{Commonness, PassageCandidate, choose, tally, tally_windows, word_set};
 use crate::search::question::Question;

@@ -1,4 +1,4 @@
-//! Windows of a text: runs of about eighty words, of which passages are made.
+//! Windows of a text: runs of about eighty words, from which passages are made.
 //!
 //! Sizes are counted in words. A long string without spaces counts as several, and two characters of a script without
 //! spaces as one, so that a window is never much longer than a paragraph.

@@ -1,14 +1,14 @@
-//! How sessions hang together: where a new one goes, the line of messages behind it, its tip, what undo and redo go
-//! back to, and a chain as a conversation in a list. Pure functions over plain values, shared by every implementation
-//! of the record.
+//! The links between sessions: the position of a new one, the line of messages before it, its tip, the targets of undo and
+//! redo, and a chain as a conversation in a list. Pure functions over plain values, shared by every implementation of the
+//! record.
 //!
 //! The rules:
 //! - A chain is the sessions that continue one another. Only its newest member can be continued, so it is linear, and
-//!   the tip is the member with the largest ordinal; no walk along parents is needed to find it.
-//! - Places (`seq`) count along a conversation. A continuation goes on at its parent's next place, a branch at the
-//!   place it leaves its parent; roots, sub-agents and side calls begin at zero and share nothing.
-//! - The line of a session is what its view may refer to: its chain up to itself, then, where the chain began as a
-//!   branch, the parent's line up to the place it left.
+//!   the tip is the member with the largest ordinal.
+//! - Positions (`seq`) count along a conversation. A continuation begins at its parent's next position, a branch at the
+//!   position where it leaves its parent; roots, sub-agents and side calls begin at zero and share nothing.
+//! - The line of a session is what its view may refer to: its chain up to itself, then, if the chain began as a
+//!   branch, the parent's line up to the position where it left.
 //!
 //! Not for: the items of a view (see [`assembly`](crate::views::assembly)).
 

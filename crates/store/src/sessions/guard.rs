@@ -1,4 +1,4 @@
-//! Guards: small values that steer later decisions and must survive a restart. Cooldowns, strikes, learnt windows,
+//! Guards: small values that steer later decisions and survive a restart: cooldowns, strikes, learnt windows,
 //! calibration.
 
 use crate::ids::{Millis, Owner, SessionId};

@@ -1,4 +1,4 @@
-//! How a conversation came to be what it is: the sessions its transcript went through, and where another window began.
+//! The history of a conversation: the sessions of its transcript, and the position at which each began.
 
 use std::collections::HashSet;
 

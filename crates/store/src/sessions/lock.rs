@@ -1,4 +1,4 @@
-//! Locks between processes. A lock names its holder, expires, and is taken over at once when its holder is dead.
+//! Locks between processes. A lock names its holder, expires, and can be taken over at once when its holder is dead.
 
 use std::fmt;
 

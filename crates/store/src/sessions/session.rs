@@ -1,4 +1,4 @@
-//! A session: one window of a conversation, and how it hangs on others.
+//! A session: one window of a conversation, and its links to others.
 
 use throughline_tokens::Usage;
 use throughline_transcript::WireFormat;

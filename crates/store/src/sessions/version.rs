@@ -1,8 +1,8 @@
-//! The version of a conversation: what a copy of it in memory is compared with before it is used.
+//! The version of a conversation: a copy in memory is compared with it before it is used.
 //!
 //! A conversation changes in two ways only: messages are appended to its newest session, or a new session continues it
-//! (a compaction, an undo). So the newest session and the place after its last message name a state of it. A backup that
-//! is put back may bring the same place about with other messages, so the last message is part of it as well.
+//! (a compaction, an undo). So the newest session and the position after its last message identify a state. A restored
+//! backup may have other messages at the same positions, so the last message is part of the version as well.
 
 use throughline_transcript::ContentHash;
 

@@ -1,4 +1,4 @@
-//! Artifacts in the database: what is known of them, and which sessions refer to them. The texts are in files.
+//! Artifacts in the database: their metadata, and the sessions that refer to them. The texts are in files.
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 

@@ -1,9 +1,9 @@
-//! A copy of a record in one file: a plain tar archive with the database, the artifacts it refers to, and a note on how
-//! to get them back. Any `tar` unpacks it; nothing of ours is needed.
+//! A copy of a record in one file: a plain tar archive with the database, the artifacts it refers to, and instructions
+//! for restoring. Any `tar` can unpack it.
 //!
-//! The database is copied as it was at one moment while others go on writing. The archive appears under its name only
-//! when it is whole, on disk, and has been read back and compared; it is its owner's alone. What was there under that
-//! name is never overwritten.
+//! The database is copied as it was at one moment while other processes continue to write. The archive gets its name
+//! only when it is complete, on disk, and has been read back and compared. Only its owner can read it. An existing file
+//! is never overwritten.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};

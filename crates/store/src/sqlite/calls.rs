@@ -1,4 +1,4 @@
-//! Calls and preambles, and what calls and tools add up to.
+//! Calls and preambles, and the totals of calls and tools.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,4 @@
-//! How a conversation goes on: appending to it, compacting it, going back and forth between views; and the summaries
-//! that come of it.
+//! Continues a conversation: appending, compacting, undo and redo; and the summaries of compactions.
 
 use rusqlite::{Connection, Row, named_params};
 

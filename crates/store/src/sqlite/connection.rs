@@ -1,10 +1,10 @@
 //! Connections to database files: how files are created, opened and recognised. Nothing else in the workspace opens one.
 //!
-//! A connection waits for others rather than failing at once, and keeps its journal beside the file (WAL, so that
-//! readers and a writer do not wait for one another). The file is not mapped into memory: a page that cannot be read
-//! must be an error, not a signal that ends the process.
+//! A connection waits for others rather than failing at once, and uses a write-ahead log, so that readers and a writer
+//! do not wait for one another. The file is not mapped into memory: a page that cannot be read must be an error, not a
+//! signal that ends the process.
 //!
-//! The database file is never opened by other means while it is in use: closing it then would drop SQLite's own locks.
+//! The database file is never opened by other means while it is in use: closing it would release SQLite's own locks.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -1,4 +1,4 @@
-//! Deleting conversations, with everything only they have.
+//! Deletes conversations, with everything that only they use.
 
 use std::collections::BTreeMap;
 

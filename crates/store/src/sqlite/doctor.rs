@@ -1,12 +1,12 @@
-//! The doctor: checks a record, reports what is wrong and what that means, and repairs what can be repaired.
+//! The doctor: checks a record, reports problems with their meaning, and repairs what can be repaired.
 //!
-//! A check changes nothing. A repair begins with a backup of everything that is there, damaged or not; no file is ever
-//! removed that something might still be read from.
+//! A check changes nothing. A repair begins with a backup of everything, damaged or not. No file is removed that might
+//! still be readable.
 //!
-//! Parts: `examination` says how to check, `problem` what can be wrong. `files` checks files and folders, `relations`
-//! rows that refer to each other, `nodes` summaries of summaries, `duplicates` turns that were recorded twice, `index`
-//! the search index, `message_bytes` every message. `repair` puts things right, `salvage` copies what can be read of a
-//! damaged database (`file_header` where not even its schema can be read).
+//! Parts: `examination` has the options of a check, `problem` the possible findings. `files` checks files and folders,
+//! `relations` rows that refer to each other, `nodes` summaries of summaries, `duplicates` turns that were recorded
+//! twice, `index` the search index, `message_bytes` every message. `repair` repairs, `salvage` copies what can be read
+//! of a damaged database (`file_header` if not even its schema can be read).
 
 mod duplicates;
 mod examination;

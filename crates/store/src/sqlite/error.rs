@@ -1,4 +1,4 @@
-//! What goes wrong inside a transaction, and the one place where errors of the database become errors of the record.
+//! Errors inside a transaction, and their conversion to errors of the store.
 
 use std::path::{Path, PathBuf};
 

@@ -1,11 +1,11 @@
-//! The index of the record: which blocks of rows hold which fingerprints. It is written with the rows, in their transaction.
+//! The search index: which blocks of rows contain which fingerprints. It is written in the same transaction as the rows.
 //!
-//! Two messages make a block, and a piece of an artifact, which is longer than many messages, is one by itself; blocks
-//! make segments. Which block a row belongs to follows from its number, and numbers are given out in order: only the last
-//! segment of messages and the last of pieces grow, all others are sealed (see `crate::search::fingerprint` for the two forms). A row
-//! that comes late, or goes, has its segment opened and sealed again.
+//! Two messages form a block; a piece of an artifact, which is longer than many messages, is a block by itself; blocks
+//! form segments. The block of a row follows from its number, and numbers are assigned in order: only the last segment
+//! of messages and the last of pieces grow, all others are sealed (see `crate::search::fingerprint` for the two forms).
+//! If a row is added late or deleted, its segment is opened and sealed again.
 //!
-//! A block's fingerprints are exactly those of the rows it covers. Not for: what fingerprints a row has.
+//! A block's fingerprints are exactly those of the rows it covers. Not for: computing the fingerprints of a row.
 
 mod lookup;
 

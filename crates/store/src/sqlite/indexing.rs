@@ -1,8 +1,8 @@
-//! What the rows of the record are found by: the fingerprints of their texts, and of where they belong.
+//! The fingerprints of a row: those of its text, and those of its owner, conversation, role and tools.
 //!
-//! The index holds no text: what it proposes is verified against the row it names. A row's number is the message's id;
-//! pieces of artifacts have numbers of their own, from [`ARTIFACT_ROWS`] up. Beside its text, a message is found by its
-//! owner, conversation, role and tools, so that a filtered search looks at no more than it has to.
+//! The index contains no text: what it proposes is verified against the row. A row's number is the message's id; pieces
+//! of artifacts have numbers of their own, from [`ARTIFACT_ROWS`] up. The fingerprints of owner, conversation, role and
+//! tools let a filtered search read no more than it must.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use throughline_transcript::{Message, Role, SharedText, decode_message};

@@ -1,4 +1,4 @@
-//! Messages: appending them with their artifacts and what they are found by, and reading them back.
+//! Messages: appending them with their artifacts and fingerprints, and reading them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use throughline_transcript::ContentHash;

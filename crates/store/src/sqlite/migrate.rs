@@ -1,7 +1,7 @@
-//! The schema and its versions: making a new database, and bringing an older one up to date after a backup.
+//! The schema and its versions: creating a database, and migrating an older one after a backup.
 //!
-//! MigrationStep `n` of the list leads from version `n` to `n + 1`; the first makes everything. All steps that are due run in one
-//! transaction, so a database is of one version or another and never between two.
+//! Step `n` of the list leads from version `n` to `n + 1`; the first creates everything. All due steps run in one
+//! transaction, so a database is never between two versions.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Nodes as rows: kept among the summaries, told apart by a member of their figures.
+//! Nodes as rows: stored with the summaries, and distinguished by a member of their figures.
 
 use rusqlite::{Connection, Row};
 

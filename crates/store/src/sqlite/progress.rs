@@ -1,4 +1,4 @@
-//! Progress of work that may take minutes: backups, checks, migrations.
+//! Progress of operations that may take minutes: backups, checks, migrations.
 
 /// How far a long piece of work has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

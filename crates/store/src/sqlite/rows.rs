@@ -1,4 +1,4 @@
-//! Rows and what they stand for: numbers, sessions, messages.
+//! Converts rows to values: numbers, sessions, messages.
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};

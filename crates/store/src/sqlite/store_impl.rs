@@ -1,4 +1,4 @@
-//! The record's contract, method by method: which are reads, which are writes, and what does the work.
+//! The implementation of `Store`, method by method: whether it reads or writes, and the function that does it.
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::call::{

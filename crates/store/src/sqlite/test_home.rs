@@ -1,4 +1,4 @@
-//! What tests of the record on disk are written with.
+//! For tests: helpers for records on disk.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Vectors of the record: passages of what people and models wrote, one row each, by the model they were made with and the
-//! conversation they belong to. They are made after the messages, in the order of these, and deleted with them.
+//! Vectors of the record: passages of human messages and answers, one row each, with the model and the conversation they
+//! belong to. They are computed after the messages, in the same order, and deleted with them.
 //!
-//! A model whose vectors change their length counts as another version of it: the old vectors go, and all are made again.
-//! Results of tools have none: they are nineteen twentieths of a session, and what is asked of them is asked by their words.
+//! If the vectors of a model change their length, it counts as another version of the model: the old vectors are deleted
+//! and all are computed again. Tool results have no vectors: they are 95 % of a session, and are found by their words.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;

@@ -1,11 +1,11 @@
-//! The items of a view: how they grow, are closed, checked, and put together for a continuation or an undo. Pure
+//! Assembles the items of a view: growing, closing, checking, and joining them for a continuation or an undo. Pure
 //! functions over plain values, shared by every implementation of the record.
 //!
 //! The rules:
-//! - The view of a session that goes on ends with an open run of its own messages. Appending plain messages touches no
+//! - The view of an open session ends with an open run of its own messages. Appending plain messages touches no
 //!   item; one with a rendition closes the run, adds the rendition and opens the run again after it.
-//! - No run is empty but the open one, and runs that meet are one run.
-//! - What is read of an ended session is closed at its end.
+//! - Only the open run may be empty, and adjacent runs are joined.
+//! - The open run of an ended session is closed at its end.
 //!
 //! Not for: which sessions belong together (see [`chain`](crate::sessions::chain)), or the bytes of messages.
 

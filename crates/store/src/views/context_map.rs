@@ -1,8 +1,8 @@
-//! What each call of a conversation sent, by kind: the figures behind a picture of the context over time.
+//! What each call of a conversation sent, by kind: the data of a chart of the context over time.
 //!
-//! A call names a session and a place in it, and so exactly one view: what the session began with, and its own messages up
-//! to that place. The sizes of messages are estimates from when they were recorded; the provider's count of the prompt is
-//! the total, and what it has beyond the messages is what stood before them.
+//! A call names a session and a position in it, and so exactly one view: the session's first view, and its own messages
+//! up to that position. The sizes of messages are estimates from when they were recorded. The provider's count of the
+//! prompt is the total, and the part of it beyond the messages is the preamble.
 
 use std::collections::HashMap;
 

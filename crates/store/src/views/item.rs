@@ -1,7 +1,7 @@
-//! A view: what the model is shown, as references into the record.
+//! The items of a view: what the model is shown, as references into the record.
 //!
-//! Every session has one view. It begins as it was made (by a compaction, an undo, or empty) and grows with what is
-//! appended to the session; so a session and a place in it name exactly one request.
+//! Every session has one view. It begins as it was created (by a compaction, an undo, or empty) and grows with the
+//! messages appended to the session; so a session and a position in it identify exactly one request.
 
 use crate::ids::SessionId;
 use crate::message::{StoredMessage, StoredRendition};

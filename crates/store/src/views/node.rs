@@ -1,9 +1,9 @@
-//! Nodes: summaries of summaries, down to the messages they stand for.
+//! Nodes: summaries of summaries, down to the messages they cover.
 //!
-//! A node is kept among the summaries, with what it hangs together with under the name [`NODE`] in its figures. A leaf
-//! stands for a run of messages, a condensed node for the nodes it took up. What a view shows is one summary that names
-//! the nodes it is made of under [`SummaryNode::TOP_NODES`]; a summary of another engine counts as a leaf. A node is
-//! stored as soon as it is made and never changed, so an interrupted compaction finds it again.
+//! A node is stored with the summaries, with its links under the name [`NODE`] in its figures. A leaf covers a run of
+//! messages, a condensed node the nodes it includes. A view shows one summary that names its nodes under
+//! [`SummaryNode::TOP_NODES`]; a summary of another engine counts as a leaf. A node is stored as soon as it is written
+//! and never changed, so that it is found again after an interrupted compaction.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
-//! Whether nodes hang together as they must: pure, so that the doctor and properties ask the same questions.
+//! Checks the graph of nodes. Pure, so that the doctor and the property tests use the same rules.
 //!
-//! - Nothing leads back to itself: a node is younger than all it took up, and stands on a higher level.
+//! - There are no cycles: a node is newer than all its children, and on a higher level.
 //! - Every message of a node is in exactly one of its children, and every message a view compacted in exactly one of its
 //!   top nodes.
-//! - No node stands above the top level, so that three expansions lead from a view to any message.
+//! - No node is above the top level, so that three expansions lead from a view to any message.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Messages and items of a view as programs are told of them: with the message as it was said, byte for byte.
+//! Messages and items of a view for programs: JSON with the original message, byte for byte.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

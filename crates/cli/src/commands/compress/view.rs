@@ -1,4 +1,4 @@
-//! What `compress` shows to people: the report of an attempt, or the plan alone.
+//! The output of `compress` for people: the report of an attempt, or the plan alone.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `doctor` prints for people: each finding with what it means and what can be done.
+//! The output of `doctor` for people: each finding, its meaning and the remedy.
 
 use std::fmt::Write as _;
 use std::path::Path;

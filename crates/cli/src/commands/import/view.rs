@@ -1,4 +1,4 @@
-//! What `import` shows: a line that changes while it works, and sums by program at the end.
+//! The output of `import`: a progress line, and totals by program at the end.
 
 use std::collections::BTreeMap;
 

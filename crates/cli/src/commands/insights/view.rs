@@ -1,4 +1,4 @@
-//! What `insights` prints for people: sums, a plot over time, and tables with bars. Every bar stands beside its number.
+//! The output of `insights` for people: totals, a plot over time, and tables. Every bar has its number beside it.
 
 use std::fmt::Write as _;
 

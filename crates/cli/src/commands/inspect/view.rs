@@ -1,4 +1,4 @@
-//! What `inspect` shows to people: the gauge and tables of at most the terminal's width.
+//! The output of `inspect` for people: the gauge, and tables no wider than the terminal.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! How models are shown: one with everything known of it, or a table of many.
+//! The output of `models`: one model in full, or a table of many.
 
 use owo_colors::OwoColorize;
 use throughline_provider::WindowSource;

@@ -1,4 +1,4 @@
-//! `throughline plugins check`: the engine protocol's conformance tests against an engine, and what each found.
+//! `throughline plugins check`: runs the conformance tests of the engine protocol against an engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

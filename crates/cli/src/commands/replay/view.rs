@@ -1,4 +1,4 @@
-//! What `replay` prints for people.
+//! The output of `replay` for people.
 
 use std::fmt::Write as _;
 

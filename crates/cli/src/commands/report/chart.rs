@@ -1,4 +1,4 @@
-//! The context over time as a drawing: what each call sent, by kind, stacked.
+//! The chart of the context over time: the tokens of each call, stacked by kind.
 
 use std::fmt::Write as _;
 

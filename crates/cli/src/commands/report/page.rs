@@ -1,4 +1,4 @@
-//! The HTML of a report. Everything recorded is text: it is escaped and can become neither markup nor a request.
+//! The HTML of a report. All recorded text is escaped: it can become neither markup nor a request.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What is started: the program, its arguments, and the variables that point it at the gateway.
+//! The command line of the client: the program, its arguments, and the variables that point it at the gateway.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

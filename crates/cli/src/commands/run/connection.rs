@@ -1,4 +1,4 @@
-//! The gateway of a run: one that runs already, or one that is started and shared with other runs.
+//! The gateway of a run: one that is running already, or a new one that other runs can share.
 
 use std::fs::{File, OpenOptions};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! The client as a child of this process that behaves as if it were started by the shell: its signals, its stops and its
-//! exit code are its own.
+//! The client as a child process. It behaves as if the shell had started it: it receives the same signals, can be stopped
+//! and continued, and its exit code is passed on.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The line at the end of a run: calls, tokens, money, compactions, and how to look at them.
+//! The line at the end of a run: calls, tokens, cost, compactions, and the command that shows more.
 
 use std::collections::HashSet;
 use std::io::{Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! A note about a client that is newer than those that were tried: said once for each version, after the run.
+//! A note about a client that is newer than the tested versions, shown once for each version after the run.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

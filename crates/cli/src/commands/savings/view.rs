@@ -1,4 +1,4 @@
-//! What `savings` prints for people.
+//! The output of `savings` for people.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What `search` prints for people: each hit with where it stands and a passage around it.
+//! The output of `search` for people: each hit with its location and the text around it.
 
 use std::fmt::Write as _;
 

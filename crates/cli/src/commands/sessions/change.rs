@@ -1,4 +1,4 @@
-//! Commands that change what is recorded of a conversation: `delete`, `rename`, `undo`, `redo`.
+//! Commands that change a recorded conversation: `delete`, `rename`, `undo`, `redo`.
 //!
 //! Each takes the lock of the conversation first.
 

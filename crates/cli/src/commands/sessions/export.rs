@@ -1,4 +1,4 @@
-//! `throughline sessions export`: a conversation as a file that other programs read.
+//! `throughline sessions export`: writes a conversation to a file that other programs read.
 
 use throughline_redact::Redactor;
 use throughline_store::{Export, ExportForm, ExportOptions, ExportSide};

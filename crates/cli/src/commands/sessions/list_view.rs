@@ -1,4 +1,4 @@
-//! The list of conversations: two lines each, figures above and the title below them.
+//! The list of conversations: two lines for each, with the figures above the title.
 
 use owo_colors::OwoColorize;
 use throughline_store::Conversation;

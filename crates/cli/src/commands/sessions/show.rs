@@ -1,4 +1,4 @@
-//! `throughline sessions show`: everything that was said, or what a model would be sent.
+//! `throughline sessions show`: the whole transcript, or the view that a model would be sent.
 
 use serde::Serialize;
 use throughline_store::{ItemEntry, MessageEntry, Session, Store as _, ViewChange, ViewMessage};

@@ -1,5 +1,5 @@
-//! What `sessions show` prints for people: the whole transcript with a mark wherever another window began, or the view
-//! a model is sent, item by item.
+//! The output of `sessions show` for people: the transcript with a mark at each compaction, or the items of the view that a
+//! model is sent.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
-//! How sessions hang together, drawn as a tree.
+//! The tree of sessions and the links between them.
 //!
-//! Continuations stand under each other on one trunk, however many there are; branches, sub-agents and side calls
-//! stand to the right of the session they hang on, each a trunk of its own.
+//! Continuations are below each other in one column, however many there are. Branches, sub-agents and side calls are in a
+//! column of their own to the right of the session they are linked to.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

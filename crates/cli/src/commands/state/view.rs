@@ -1,4 +1,4 @@
-//! What `state` prints for people: entries by kind, each with its name, what became of it, and its messages.
+//! The output of `state` for people: entries by kind, each with its name, status and messages.
 
 use std::fmt::Write as _;
 

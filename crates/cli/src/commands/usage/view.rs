@@ -1,4 +1,4 @@
-//! What `usage` prints for people.
+//! The output of `usage` for people.
 
 use std::fmt::Write as _;
 

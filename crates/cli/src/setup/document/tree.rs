@@ -1,4 +1,4 @@
-//! A settings file as a tree of values that know their place in the text, and edits of the text.
+//! A settings file as a tree of values with their positions in the text, and edits of the text.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! YAML: one document of block mappings, as people write settings. Whatever else it holds is left alone.
+//! YAML: one document of block mappings, as people write settings. Other constructs are left alone.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Rounds as one stream of the Anthropic wire: blocks are numbered on, one message is begun and ended.
+//! Rounds joined to one Anthropic stream: one message start and end, with blocks renumbered.
 
 use std::collections::HashMap;
 

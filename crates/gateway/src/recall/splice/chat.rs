@@ -1,4 +1,4 @@
-//! Rounds as one stream of the Chat Completions wire: one role, one text, calls numbered on, one end.
+//! Rounds joined to one Chat Completions stream: one role, one text, one end, with calls renumbered.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Events of a stream as they are left out, held back or written anew.
+//! Events of a stream that are left out, held back or rewritten.
 
 use serde_json::Value;
 use throughline_wire::{SseFrame, WireEvent};

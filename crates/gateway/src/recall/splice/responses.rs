@@ -1,4 +1,4 @@
-//! Rounds as one stream of the Responses wire: items and events are numbered on, one response is begun and ended.
+//! Rounds joined to one Responses stream: one response start and end, with items and events renumbered.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Rounds whose answers come whole, as one.
+//! Rounds joined to one answer that is not streamed.
 
 use serde_json::Value;
 use throughline_transcript::WireFormat;

@@ -1,5 +1,5 @@
-//! The list of the fingerprints of one block, while it may still grow: sorted, each in three bytes after how many there are, so
-//! that one is found by halving.
+//! The fingerprints of one block that may still grow: their count, then each in three bytes, sorted, so that one is
+//! found by bisection.
 
 /// The list of a block as it is kept.
 pub(crate) fn encode_list(fingerprints: &[u32]) -> Vec<u8> {

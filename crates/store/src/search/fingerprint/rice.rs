@@ -1,5 +1,5 @@
-//! Numbers that are small as a rule, in few bits: Rice's code. A number is parted by a power of two; the quotient is as
-//! many zeros and a one, the remainder its bits. What is left of the last byte are zeros, which are no number.
+//! Rice coding, for numbers that are usually small. A number is divided by a power of two; the quotient is written as
+//! that many zeros and a one, the remainder as bits. The last byte is padded with zeros, which encode no number.
 
 /// The power of two with which numbers of this mean take fewest bits.
 pub(super) fn parameter(sum: usize, count: usize) -> u32 {

@@ -1,11 +1,12 @@
-//! A segment of blocks turned around: every fingerprint with the blocks that hold it, in slices.
+//! An inverted segment of blocks: every fingerprint with the blocks that contain it, in slices.
 //!
-//! Most fingerprints are those of words, beginnings and triples, and most of these are held by many blocks. They have an entry
-//! each: how far its number is from the one before, then two bytes, of which ten bits are the first block and six the form
-//! of the others: none, distances in Rice's code with a parameter, or a bit for every block of the segment.
+//! Most fingerprints are those of words, beginnings and triples, and most of these are in many blocks. Each has an
+//! entry: the distance of its number from the previous one, then two bytes, of which ten bits are the first block and
+//! six the form of the others: none, distances in Rice coding with a parameter, or one bit for every block of the
+//! segment.
 //!
-//! The fingerprints of pairs are many, and held by one block or two. A slice of them is one row of numbers, a fingerprint and a block
-//! each: a parameter and the distances from one to the next.
+//! Fingerprints of pairs are numerous, and each is in one or two blocks. A slice of them is one sequence of numbers,
+//! each combining a fingerprint and a block: a parameter and the distances from one to the next.
 
 use super::rice::{RiceReader, RiceWriter, parameter};
 use super::{FIRST_PAIR, PAIR_BITS};

@@ -1,9 +1,9 @@
-//! Conversations in which a run of messages stands twice in a row, the second time as if it were new.
+//! Finds conversations in which a run of messages is repeated directly, the second time as if it were new.
 //!
-//! Two gateways on one home wrote that, before they compared versions: the second one knew nothing of a turn that went
-//! through the first, so that what its client repeated of it counted as new. People may well say the same twice and be
-//! answered the same. What tells the two apart is the call: an answer is written by a call whose prompt ended where the
-//! answer begins, and no call led to the answer of such a copy.
+//! Two gateways with the same record wrote such copies before they compared versions: the second one did not know a turn
+//! that went through the first, so it treated what its client repeated of it as new. People may also send the same
+//! message twice and get the same answer. The calls distinguish the two cases: a real answer has a call whose prompt
+//! ended where the answer begins, and a copied answer has none.
 
 use std::collections::{BTreeSet, HashMap};
 

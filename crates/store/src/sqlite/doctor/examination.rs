@@ -1,4 +1,4 @@
-//! How a record is checked: how closely, by whose clock, and what every check gets to see.
+//! The options and inputs of a check: its depth, the time, and the data that every check can read.
 
 use rusqlite::Connection;
 

@@ -1,8 +1,8 @@
-//! The beginning of a database file: what says that it is one, and which tables there are and where.
+//! The beginning of a database file: the header, and the list of tables with their root pages.
 //!
-//! The pages of a record's schema are filled when it is made and never change. Those of a new record, made the same way,
-//! are the same: they can take the place of pages that were overwritten. (Not if the old record was rebuilt by other
-//! tools; then nothing that makes sense is found through them, and nothing is lost by having tried.)
+//! The pages of a record's schema are written when it is created and never change. Those of a new record, created in the
+//! same way, are equal, so they can replace pages that were overwritten. (If the old record was rebuilt by other tools,
+//! nothing sensible is found through them, and the attempt does no harm.)
 
 use std::collections::BTreeSet;
 use std::fs;

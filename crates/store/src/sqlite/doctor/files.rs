@@ -1,4 +1,4 @@
-//! Files and folders of a record: who may read them, which artifacts are there, what else lies among them.
+//! Files and folders of a record: permissions, missing artifacts, unexpected files.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The index of a record: whether everything is in it that can be searched, as it is, and nothing else.
+//! Checks the search index: it must contain everything that can be searched, unchanged, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The bytes of messages: whether each can be read and is what was said.
+//! Checks the bytes of messages: each must be readable and match its hash.
 
 use std::collections::HashMap;
 

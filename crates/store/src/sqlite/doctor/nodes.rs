@@ -1,5 +1,5 @@
-//! Nodes and what they took up: looked over with the rules of [`dag`](crate::views::node_graph), and mended by making a leaf of what
-//! does not hold together. A leaf leads to the messages at once, so nothing is lost but the steps between.
+//! Checks nodes by the rules of [`node_graph`](crate::views::node_graph), and repairs an inconsistent node by making it
+//! a leaf. A leaf refers to the messages directly, so only the intermediate steps are lost.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What a check of a record can find, what each finding means, and what can be done about it.
+//! The possible findings of a check, with their meanings and remedies.
 
 use std::fmt;
 use std::path::PathBuf;

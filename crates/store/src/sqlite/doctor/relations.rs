@@ -1,5 +1,5 @@
-//! Rows that should fit one another: sessions and what they hang on, counters and what they count, views and the
-//! messages they name, rows and the sessions they belong to.
+//! Checks relations between rows: sessions and their links, counters and what they count, views and the messages they
+//! refer to, rows and their sessions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

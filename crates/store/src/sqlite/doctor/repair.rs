@@ -1,4 +1,4 @@
-//! Mending: after a backup, everything is put right that can be, and what is left is told.
+//! Repairs a record after a backup, and reports what could not be repaired.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! Salvage: everything that can still be read of a damaged database is copied, row by row, into a new one.
+//! Salvage: copies everything that can still be read of a damaged database, row by row, into a new one.
 //!
-//! SQLite finds a row by walking down from the root of its table, so one damaged page hides the rows on it and no
-//! others: they are read from both ends, and the gap between is halved again and again. Where the pages are gone that
-//! say which tables there are, those of a new record take their place (see `beginning`).
+//! SQLite finds a row by walking down from the root of its table, so a damaged page hides only the rows on it. Rows are
+//! read from both ends, and the gap between is bisected repeatedly. If the pages with the list of tables are lost, those
+//! of a new record replace them (see `file_header`).
 //!
-//! Not for: indexes and counters, which are made anew by mending.
+//! Not for: indexes and counters, which `repair` rebuilds.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Asking the index which blocks hold what is wanted.
+//! Looks up the blocks that contain given fingerprints.
 
 use std::collections::BTreeSet;
 

@@ -1,11 +1,10 @@
-//! What is kept of an output that may be larger than memory should be: its beginning and its end, which say most, and how
-//! large it was.
+//! The beginning and end of an output that may be larger than memory allows, and its total size.
 
 use std::collections::VecDeque;
 
 /// The beginning and the end of an output.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct OutputEnds {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_bytes: usize,
@@ -13,7 +12,7 @@ pub(super) struct Kept {
     left_out: u64,
 }
 
-impl Kept {
+impl OutputEnds {
     pub(super) fn new(bytes: usize) -> Self {
         let head_bytes = bytes / 3;
         Self {

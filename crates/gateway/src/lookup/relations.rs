@@ -7,6 +7,7 @@
 //! answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
 use throughline_transcript::{Message, Role};
@@ -42,6 +43,9 @@ enum ConversationRole {
     Attached,
 }
 
+/// A call that quotes a conversation waits so long for the one that answers there to end.
+const WAIT_FOR_ANSWER: Duration = Duration::from_millis(500);
+
 impl Tenant {
     /// A conversation nobody has held yet.
     pub(crate) async fn open_new(
@@ -52,7 +56,7 @@ impl Tenant {
     ) -> Result<SlotCandidate, GatewayError> {
         let is_compacted = turn.request.messages().iter().any(Message::is_client_summary);
         if turn.client.is_side_call {
-            return match self.quoted_by(turn) {
+            return match self.quoted_by(turn).await {
                 Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
                 None => {
                     let opened = self.open(turn, key, None).await?;
@@ -67,7 +71,7 @@ impl Tenant {
             {
                 return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
             }
-            return match self.quoted_by(turn) {
+            return match self.quoted_by(turn).await {
                 Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
                 None => self.open(turn, key, None).await,
             };
@@ -167,7 +171,7 @@ impl Tenant {
     ///
     /// Conversations of agents are looked at as they are sent. Where one is being answered, only what the person said last is
     /// known of it, and that only for clients that ask beside it at that time.
-    fn quoted_by(&self, turn: &ManagedRequest) -> Option<SessionId> {
+    async fn quoted_by(&self, turn: &ManagedRequest) -> Option<SessionId> {
         let messages = turn.request.messages();
         let is_question =
             |message: &Message| message.role() == Role::User || message.role().is_instructions();
@@ -179,12 +183,22 @@ impl Tenant {
             return None;
         }
         let agents = self.pool.of_owner(&self.setup.owner).into_iter();
-        let mut agents = agents.filter(|slot| slot.has_tools() == Some(true)).peekable();
-        agents.peek()?;
+        let agents: Vec<_> = agents.filter(|slot| slot.has_tools() == Some(true)).collect();
+        if agents.is_empty() {
+            return None;
+        }
         let words = words_of(messages);
         let needed = if is_told { QuoteRequirement::Question } else { QuoteRequirement::QuestionAndAnswer };
         let quoting = QuoteSearch::new(&words, needed);
-        let quoted = agents.map(|slot| match slot.session.try_lock() {
+        if !is_told {
+            // Titles are asked for right after an answer, whose call may still be recorded.
+            let is_quoted =
+                |slot: &&Arc<SessionSlot>| slot.question().is_some_and(|question| quoting.has(&question));
+            for slot in agents.iter().filter(is_quoted) {
+                let _ = tokio::time::timeout(WAIT_FOR_ANSWER, slot.session.lock()).await;
+            }
+        }
+        let quoted = agents.into_iter().map(|slot| match slot.session.try_lock() {
             Ok(session) => (quoting.quoted(session.messages()), slot.last_used(), session.id().clone()),
             Err(_) => {
                 let is_quoted = is_told && slot.question().is_some_and(|question| quoting.has(&question));

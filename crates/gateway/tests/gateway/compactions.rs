@@ -1,7 +1,5 @@
 //! Compactions that a client asks for, as Codex does.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use throughline_gateway::SealKey;
 use throughline_store::{Owner, SearchQuery, SessionFilter};

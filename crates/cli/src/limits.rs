@@ -4,7 +4,7 @@ use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    EngineLimits, ModelInForce, PendingRequest, PriceSource, ThresholdOrigin, learnt_window,
+    EngineLimits, ModelInForce, NotesPrice, PendingRequest, PriceSource, ThresholdOrigin, learnt_window,
 };
 use throughline_models::{
     LimitSources, ModelSpec, RecordedClient, ResolvedLimits, learnt_scope, resolve_limits,
@@ -135,6 +135,7 @@ impl TranscriptLimits {
             window_tokens: self.limits.window_tokens,
             limits: EngineLimits::from(&self.limits),
             prices,
+            notes_price: NotesPrice::default(),
         }
     }
 

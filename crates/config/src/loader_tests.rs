@@ -40,6 +40,7 @@ fn the_defaults_are_those_of_the_design() {
         security,
         tool_output,
         gateway,
+        store,
     } = Loader::new().load().unwrap().settings;
     assert!(
         compression.enabled && compression.codex_gpt55_autoraise && !compression.abort_on_summary_failure
@@ -78,6 +79,7 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(context.engine, "compressor");
     assert_eq!((model.default.as_str(), model.context_length, model.max_tokens), ("", None, None));
     assert!(security.redact_secrets);
+    assert_eq!(store.url.as_str(), "");
     let limits = (tool_output.result_max_chars, tool_output.step_max_chars, tool_output.preview_chars);
     assert_eq!(limits, (100_000, 200_000, 1_500));
     assert_eq!((gateway.bind.as_str(), gateway.max_body_bytes), ("127.0.0.1:8790", 64 * 1024 * 1024));

@@ -279,6 +279,11 @@ impl SqliteStore {
     /// Makes vectors for the next messages that have none; nothing is left to do when no message was looked at. For a worker in the
     /// background: the record is not locked while the model works.
     pub fn embed_next(&self, embedder: &dyn Embedder) -> Result<VectorStep> {
+        // Two processes would pay for the same texts.
+        let turn = vectors::Turn::take(&self.path, self.temporary.is_some());
+        if turn.is_elsewhere() {
+            return Ok(VectorStep { is_elsewhere: true, ..VectorStep::default() });
+        }
         let model = embedder.model();
         let pending = self.read("reading passages", |conn| vectors::pending(conn, model))?;
         if pending.is_empty() {

@@ -145,7 +145,7 @@ fn owners_see_only_their_own_passages(store: &dyn Store) {
     // More than is read as a whole, of each owner: the index proposes. Every word of the stranger's that occurs is everywhere.
     for at in 0..28 {
         // Some hold every word: what is proposed does not depend on what of others stands beside it in the index.
-        let verb = |number: usize| if number % 30 == 0 { "retry the " } else { "" };
+        let verb = |number: usize| if number.is_multiple_of(30) { "retry the " } else { "" };
         let mine: Vec<NewMessage> =
             (0..120).map(|number| said(&format!("mine {at} {number} {}queue", verb(number)))).collect();
         store.append(&owner(), &id("one"), mine).unwrap();

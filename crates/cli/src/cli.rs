@@ -46,6 +46,8 @@ use crate::commands::state::StateArgs;
 #[cfg(feature = "online")]
 use crate::commands::status::StatusArgs;
 #[cfg(feature = "online")]
+use crate::commands::store::StoreArgs;
+#[cfg(feature = "online")]
 use crate::commands::token::TokenArgs;
 #[cfg(feature = "online")]
 use crate::commands::usage::UsageArgs;
@@ -146,6 +148,8 @@ pub(crate) enum Command {
     #[cfg(feature = "online")]
     Doctor(DoctorArgs),
     #[cfg(feature = "online")]
+    Store(StoreArgs),
+    #[cfg(feature = "online")]
     Backup(BackupArgs),
     #[cfg(feature = "online")]
     Models(ModelsArgs),
@@ -219,6 +223,8 @@ pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliErr
         Some(Command::Insights(arguments)) => commands::insights::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Doctor(arguments)) => commands::doctor::run(&arguments, app),
+        #[cfg(feature = "online")]
+        Some(Command::Store(arguments)) => commands::store::run(&arguments, app),
         #[cfg(feature = "online")]
         Some(Command::Backup(arguments)) => commands::backup::run(&arguments, app),
         #[cfg(feature = "online")]

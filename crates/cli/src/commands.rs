@@ -40,6 +40,8 @@ pub(crate) mod state;
 #[cfg(feature = "online")]
 pub(crate) mod status;
 #[cfg(feature = "online")]
+pub(crate) mod store;
+#[cfg(feature = "online")]
 pub(crate) mod token;
 #[cfg(feature = "online")]
 pub(crate) mod usage;

@@ -26,6 +26,15 @@ fn every_refusal_has_its_exit_code_and_says_what_to_do() {
         (StoreError::Locked { name: "conversation 1".to_owned(), holder: holder() }, Exit::Busy),
         (StoreError::Busy { path: path() }, Exit::Busy),
         (StoreError::NotOurs { path: path(), problem: problem() }, Exit::RecordUnusable),
+        (
+            StoreError::NotOurs { path: "postgres://db/record".into(), problem: problem() },
+            Exit::RecordUnusable,
+        ),
+        (StoreError::BadAddress { problem: problem() }, Exit::BadConfig),
+        (
+            StoreError::Unreachable { server: "postgres://db/record".to_owned(), problem: problem() },
+            Exit::Unanswered,
+        ),
         (StoreError::FutureSchema { path: path(), found: 9, known: 1 }, Exit::RecordUnusable),
         (StoreError::Damaged { path: path(), problem: problem() }, Exit::RecordUnusable),
         (

@@ -198,6 +198,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// A record was not copied, or the copy is not the same.
+    #[error("the record was not copied: {problem}")]
+    NotCopied {
+        /// What is wrong.
+        problem: String,
+    },
     /// An address of a record cannot be read.
     #[error("the address of the record cannot be used: {problem}")]
     BadAddress {

@@ -43,6 +43,8 @@
 mod artifacts;
 mod call;
 mod coding;
+#[cfg(feature = "postgres")]
+mod copy;
 mod error;
 mod export;
 mod ids;
@@ -63,11 +65,15 @@ mod search;
 mod sessions;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "sqlite")]
+mod status;
 mod store;
 mod views;
 
 pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal};
+#[cfg(feature = "postgres")]
+pub use copy::CopyReport;
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide};
 pub use ids::{IdLength, Millis, Owner, SessionId};
@@ -97,6 +103,8 @@ pub use sqlite::{
     BackupReport, Depth, Diagnosis, Examination, LostArtifact, Migration, RecordProblem, Remedy,
     RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress,
 };
+#[cfg(feature = "sqlite")]
+pub use status::{ServerStatus, StoreStatus};
 pub use store::{Dependants, Store};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};

@@ -16,6 +16,8 @@ mod backup;
 mod calls;
 mod commit;
 mod connection;
+#[cfg(feature = "postgres")]
+mod copy;
 mod deletion;
 mod doctor;
 mod error;
@@ -29,6 +31,7 @@ mod progress;
 mod rows;
 mod search_source;
 mod sessions;
+mod status;
 mod store_impl;
 mod vectors;
 mod views;
@@ -53,6 +56,8 @@ use migrate::{STEPS, SchemaState};
 
 pub use backup::BackupReport;
 pub(crate) use connection::open_foreign;
+#[cfg(feature = "postgres")]
+pub(crate) use doctor::checks;
 pub use doctor::{
     Depth, Diagnosis, Examination, LostArtifact, RecordProblem, Remedy, RepairReport, SalvageReport,
     SalvagedTable, Severity,

@@ -13,12 +13,12 @@ use throughline_store::{
 use crate::app::App;
 use crate::error::{CliError, Exit};
 use crate::host::process::is_alive;
-use crate::record::{RecordPlace, refused};
+use crate::record::{RecordPlace, RecordStore, refused};
 use crate::ui::output::print_json;
 use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{counted, on_one_line};
 
-const NOT_YET: &str = "a database on a server cannot be examined yet; `pg_amcheck` checks its files";
+const FIX_BY_HAND: &str = "a database on a server is not repaired by the program; restore it from a backup, or ask for help with what `throughline doctor` found";
 
 /// Examine the record: database, indexes, views, artifacts; mend what can be mended
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub(crate) struct DoctorArgs {
 
 /// Carries out the command.
 pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
-    let path = RecordPlace::of(app)?.file("doctor", NOT_YET)?;
+    let place = RecordPlace::of(app)?;
     let examination = Examination {
         depth: if args.quick { Depth::Quick } else { Depth::Thorough },
         now_ms: app.now().ms,
@@ -58,22 +58,42 @@ pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
         }
     };
     if args.fix {
+        let path = place.file("doctor --fix", FIX_BY_HAND)?;
         let report = RepairReport::of_repair(&path, &examination, &backup_path(app), &mut follow);
         line.end();
         return tell_mended(args, app, &report.map_err(beyond_help)?);
     }
-    let diagnosis = Diagnosis::of_file(&path, &examination, &mut follow);
+    let diagnosis = examine(app, &place, &examination, &mut follow);
     line.end();
-    let diagnosis = diagnosis.map_err(beyond_help)?;
+    let diagnosis = diagnosis?;
     if args.json {
         print_json(app, &diagnosis_json(&diagnosis))?;
     } else {
-        app.print(&view::diagnosis(&diagnosis, &path, examination.depth, app.width))?;
+        app.print(&view::diagnosis(&diagnosis, &place.path(), examination.depth, app.width))?;
     }
     unwell(&diagnosis.findings, "the record has problems", |mendable| match mendable {
         true => "`throughline doctor --fix` repairs what can be repaired, after a backup",
         false => "each finding says what can be done by hand",
     })
+}
+
+/// Looks the record over, wherever it is.
+pub(crate) fn examine(
+    app: &App,
+    place: &RecordPlace,
+    examination: &Examination<'_>,
+    follow: &mut dyn FnMut(StoreProgress),
+) -> Result<Diagnosis, CliError> {
+    match place {
+        RecordPlace::File(path) => Diagnosis::of_file(path, examination, follow).map_err(beyond_help),
+        #[cfg(feature = "postgres")]
+        RecordPlace::Server(_) => match RecordStore::open_for_reading(app)? {
+            RecordStore::Postgres(store) => store.examine(examination, follow).map_err(beyond_help),
+            RecordStore::Sqlite(_) => Err(CliError::new(Exit::Internal, "the settings changed meanwhile")),
+        },
+        #[cfg(not(feature = "postgres"))]
+        RecordPlace::Server(_) => RecordStore::open_for_reading(app).map(|_| Diagnosis::default()),
+    }
 }
 
 /// What even the doctor cannot look at. Others are sent to the doctor; here that would help nobody.

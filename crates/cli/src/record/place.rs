@@ -68,6 +68,14 @@ impl RecordPlace {
         }
     }
 
+    /// The file, or what stands for one in messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        match self {
+            Self::File(path) => path.clone(),
+            Self::Server(_) => self.words().into(),
+        }
+    }
+
     /// The file, for a command that only makes sense with one.
     pub(crate) fn file(self, command: &str, instead: &str) -> Result<PathBuf, CliError> {
         match self {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use throughline_config::{Datum, Editor, Warning};
 use throughline_gateway::{AccessTokens, NewToken, OperatorTools, SettingChange};
-use throughline_store::{Depth, Diagnosis, Examination};
+use throughline_store::{Depth, Examination};
 use tokio::sync::Notify;
 
 use crate::access_token_file;
 use crate::app::App;
 use crate::commands::config::value_json;
-use crate::commands::doctor::diagnosis_json;
+use crate::commands::doctor::{diagnosis_json, examine};
 use crate::commands::plugins;
 use crate::error::{CliError, path_words};
 use crate::files::write_atomic;
@@ -32,9 +32,8 @@ impl OperatorTools for HomeTools {
     fn record_health(&self) -> Result<Value, String> {
         let examination = Examination { depth: Depth::Quick, now_ms: self.app.now().ms, is_alive: &is_alive };
         let place = RecordPlace::of(&self.app).map_err(words)?;
-        let path = place.file("doctor", "a database on a server cannot be examined yet").map_err(words)?;
-        let diagnosis = Diagnosis::of_file(&path, &examination, &mut |_| {});
-        diagnosis.map(|diagnosis| diagnosis_json(&diagnosis)).map_err(|error| error.to_string())
+        let diagnosis = examine(&self.app, &place, &examination, &mut |_| {});
+        diagnosis.map(|diagnosis| diagnosis_json(&diagnosis)).map_err(words)
     }
 
     fn engines(&self) -> Result<Value, String> {

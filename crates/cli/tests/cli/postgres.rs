@@ -81,9 +81,49 @@ fn the_environment_names_the_record_too_and_no_output_shows_its_password() {
 }
 
 #[test]
+fn a_record_is_copied_to_a_database_and_back_to_a_file() {
+    let Some((on_server, url)) = world_on_postgres() else { return };
+    let in_file = World::new();
+    in_file.write("parser.jsonl", claude_log("5e551011", "Port the parser", 40));
+    succeeded(&in_file.run(&["import", "parser.jsonl"]));
+    succeeded(&in_file.run(&["compress", "--session", "last", "--context-length", "16k", "--quiet"]));
+    let status = in_file.run(&["store", "status", "--json"]).json();
+    assert_eq!((&status["engine"], &status["sessions"]), (&"sqlite".into(), &2.into()));
+
+    let copied = in_file.run(&["store", "copy", "--to", &url, "--json"]);
+    assert_eq!(copied.code, Some(0), "{}", copied.stderr);
+    assert_eq!(copied.json()["messages"], status["messages"]);
+    let on_postgres = on_server.run(&["store", "status", "--json"]).json();
+    assert_eq!((&on_postgres["engine"], &on_postgres["sessions"]), (&"postgresql".into(), &2.into()));
+    assert!(on_postgres["server"]["connections"].as_u64() > Some(0), "{on_postgres}");
+    let shown = succeeded(&on_server.run(&["store", "status"]));
+    assert!(shown.contains("PostgreSQL") && !shown.contains("s3cret"), "{shown}");
+
+    let back = on_server.path("back.db");
+    succeeded(&on_server.run(&["store", "copy", "--to", back.to_str().unwrap()]));
+    let home = World::new();
+    std::fs::rename(&back, home.home().join("record.db")).unwrap();
+    for arguments in
+        [&["sessions", "export", "last"] as &[&str], &["sessions", "show", "last"], &["search", "parser"]]
+    {
+        let [file, server, again] = [&in_file, &on_server, &home].map(|world| world.run(arguments));
+        assert_eq!(succeeded(&file), server.text(), "{arguments:?}");
+        assert_eq!(file.text(), again.text(), "{arguments:?}");
+    }
+    let examined = on_server.run(&["doctor", "--json"]).json();
+    assert_eq!((&examined["well"], &examined["sessions"]), (&true.into(), &2.into()), "{examined}");
+    let refused = in_file.run(&["store", "copy", "--to", &url]);
+    assert_eq!(refused.code, Some(7), "{}", refused.stderr);
+    assert!(refused.stderr.contains("not empty") && !refused.stderr.contains("s3cret"), "{}", refused.stderr);
+    assert_eq!(in_file.run(&["store", "copy", "--to", "other.db"]).code, Some(3));
+}
+
+#[test]
 fn commands_for_a_file_say_so() {
     let Some((world, _)) = world_on_postgres() else { return };
-    for (arguments, hint) in [(&["backup", "copy.tar"] as &[&str], "pg_dump"), (&["doctor"], "pg_amcheck")] {
+    for (arguments, hint) in
+        [(&["backup", "copy.tar"] as &[&str], "pg_dump"), (&["doctor", "--fix"], "restore it from a backup")]
+    {
         let ended = world.run(arguments);
         assert_eq!(ended.code, Some(3), "{}", ended.stderr);
         let words = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -15,7 +15,7 @@ const WIDTHS: [u16; 8] = [10, 20, 40, 46, 60, 80, 100, 200];
 const USUAL_WIDTH: u16 = 80;
 
 /// How each command is called, in this order. Those that write come last, and what they change is a copy.
-const EXAMPLES: [(&str, &[&str]); 59] = [
+const EXAMPLES: [(&str, &[&str]); 62] = [
     ("", &["--version"]),
     ("run", &["run", "no-such-program"]),
     ("chat", &["chat", "-q", "And now?"]),
@@ -75,6 +75,9 @@ const EXAMPLES: [(&str, &[&str]); 59] = [
     ("config unset", &["config", "unset", "compression.threshold"]),
     ("completions", &["completions", "bash"]),
     ("backup", &["backup", "backup.tar"]),
+    ("store", &["store"]),
+    ("store status", &["store", "status"]),
+    ("store copy", &["store", "copy", "--to", "elsewhere.db"]),
 ];
 
 /// More of them, which change the record.

@@ -6,6 +6,7 @@
 //! conversation with tools could have started it: one that was answered, or is being answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
 use throughline_transcript::{Message, Role};
@@ -41,6 +42,9 @@ enum ConversationRole {
     Attached,
 }
 
+/// A call that quotes a conversation waits so long for the one that answers there to end.
+const WAIT_FOR_ANSWER: Duration = Duration::from_millis(500);
+
 impl Tenant {
     /// Opens a new conversation, linked to the conversation that it belongs to.
     pub(crate) async fn open_new(
@@ -51,7 +55,7 @@ impl Tenant {
     ) -> Result<SlotCandidate, GatewayError> {
         let is_compacted = turn.request.messages().iter().any(Message::is_client_summary);
         if turn.client.is_side_call {
-            return match self.quoted_by(turn) {
+            return match self.quoted_by(turn).await {
                 Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
                 None => {
                     let opened = self.open(turn, key, None).await?;
@@ -66,7 +70,7 @@ impl Tenant {
             {
                 return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
             }
-            return match self.quoted_by(turn) {
+            return match self.quoted_by(turn).await {
                 Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
                 None => self.open(turn, key, None).await,
             };
@@ -166,7 +170,7 @@ impl Tenant {
     ///
     /// Only open conversations with tools are searched. While one is being answered, only its last human message is known,
     /// and that only for clients that make side calls at that time.
-    fn quoted_by(&self, turn: &ManagedRequest) -> Option<SessionId> {
+    async fn quoted_by(&self, turn: &ManagedRequest) -> Option<SessionId> {
         let messages = turn.request.messages();
         let is_question =
             |message: &Message| message.role() == Role::User || message.role().is_instructions();
@@ -178,12 +182,22 @@ impl Tenant {
             return None;
         }
         let agents = self.pool.of_owner(&self.setup.owner).into_iter();
-        let mut agents = agents.filter(|slot| slot.has_tools() == Some(true)).peekable();
-        agents.peek()?;
+        let agents: Vec<_> = agents.filter(|slot| slot.has_tools() == Some(true)).collect();
+        if agents.is_empty() {
+            return None;
+        }
         let words = words_of(messages);
         let needed = if is_told { QuoteRequirement::Question } else { QuoteRequirement::QuestionAndAnswer };
         let quoting = QuoteSearch::new(&words, needed);
-        let quoted = agents.map(|slot| match slot.session.try_lock() {
+        if !is_told {
+            // Titles are asked for right after an answer, whose call may still be recorded.
+            let is_quoted =
+                |slot: &&Arc<SessionSlot>| slot.question().is_some_and(|question| quoting.has(&question));
+            for slot in agents.iter().filter(is_quoted) {
+                let _ = tokio::time::timeout(WAIT_FOR_ANSWER, slot.session.lock()).await;
+            }
+        }
+        let quoted = agents.into_iter().map(|slot| match slot.session.try_lock() {
             Ok(session) => (quoting.quoted(session.messages()), slot.last_used(), session.id().clone()),
             Err(_) => {
                 let is_quoted = is_told && slot.question().is_some_and(|question| quoting.has(&question));

@@ -24,6 +24,7 @@ pub(super) enum SqlValue {
     Bools(Vec<bool>),
     Texts(Vec<Option<String>>),
     Blobs(Vec<Vec<u8>>),
+    OptBlobs(Vec<Option<Vec<u8>>>),
 }
 
 impl SqlValue {
@@ -37,7 +38,7 @@ impl SqlValue {
             Self::Ints(_) => Type::INT8_ARRAY,
             Self::Bools(_) => Type::BOOL_ARRAY,
             Self::Texts(_) => Type::TEXT_ARRAY,
-            Self::Blobs(_) => Type::BYTEA_ARRAY,
+            Self::Blobs(_) | Self::OptBlobs(_) => Type::BYTEA_ARRAY,
         }
     }
 
@@ -63,6 +64,7 @@ impl ToSql for SqlValue {
             Self::Bools(all) => all.to_sql(kind, out),
             Self::Texts(texts) => texts.to_sql(kind, out),
             Self::Blobs(blobs) => blobs.to_sql(kind, out),
+            Self::OptBlobs(blobs) => blobs.to_sql(kind, out),
         }
     }
 

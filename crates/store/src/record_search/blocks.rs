@@ -146,11 +146,10 @@ impl QuestionBlocks {
     /// The rows of blocks that hold words of the question, those first whose words tell most; of two that tell the same the newer.
     pub(super) fn best(&self) -> Vec<Range<i64>> {
         let weights = self.commonness.weights();
-        let is_common = |word: &usize| {
-            let holding = self.commonness.holding.get(*word).copied().unwrap_or_default();
-            holding > self.commonness.runs * COMMON_SHARE
-        };
-        let all_common = self.words.iter().all(is_common);
+        let holding = |word: &usize| self.commonness.holding.get(*word).copied().unwrap_or_default();
+        let is_common = |word: &usize| holding(word) > self.commonness.runs * COMMON_SHARE;
+        // A word that is nowhere proposes nothing, however rare that makes it.
+        let all_common = self.words.iter().filter(|word| holding(word) > 0.0).all(is_common);
         let mut blocks: Vec<(f64, i64, i64)> = Vec::new();
         for (segment, holders) in &self.found {
             let mut scores = vec![0.0_f64; segment.blocks()];

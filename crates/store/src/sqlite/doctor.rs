@@ -37,6 +37,18 @@ use super::progress::StoreProgress;
 
 use examination::CheckedStore;
 
+/// What is the same in every engine.
+#[cfg(feature = "postgres")]
+pub(crate) mod checks {
+    pub(crate) use super::duplicates::{MessageDigest, doubled};
+    pub(crate) use super::examination::NAMED;
+    pub(crate) use super::problem::MessageLocation;
+    pub(crate) use super::relations::{
+        RelationCheck, RelationChecks, SessionTotals, ViewRun, relation_findings,
+        sessions_with_broken_views as broken_views,
+    };
+}
+
 pub use examination::{Depth, Examination};
 pub use problem::{LostArtifact, RecordProblem, Remedy, Severity};
 pub use repair::RepairReport;

@@ -128,7 +128,7 @@ fn growing(conn: &Connection, family: &SegmentLayout) -> rusqlite::Result<IndexS
 }
 
 /// Seals segments that do not grow any more.
-fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
+pub(super) fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
     let mut lowest =
         conn.prepare_cached("SELECT min(block) FROM clues_open WHERE block >= ?1 AND block < ?2")?;
     for family in [&MESSAGES, &PIECES] {

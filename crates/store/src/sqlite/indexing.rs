@@ -196,7 +196,7 @@ fn add_fingerprints_of_message(
 }
 
 /// The message in a row, without the texts that are kept as artifacts.
-fn message_without_artifacts(coding: i64, origin: &[u8]) -> Option<Message> {
+pub(super) fn message_without_artifacts(coding: i64, origin: &[u8]) -> Option<Message> {
     decode_message(SharedText::new(unpack_skeleton(coding, origin).ok()?.json.into_owned()))
 }
 

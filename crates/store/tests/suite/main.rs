@@ -3,6 +3,10 @@
 mod contract;
 mod import_properties;
 #[cfg(feature = "postgres")]
+mod postgres_copy;
+#[cfg(feature = "postgres")]
+mod postgres_doctor;
+#[cfg(feature = "postgres")]
 mod postgres_search;
 #[cfg(feature = "postgres")]
 mod postgres_server;

@@ -47,9 +47,9 @@ const JOINTS: &[&str] = &[" ", " ", " ", " ", "_", "-", ".", "/", "::", ", ", "\
 const ROLES: [Role; 3] = [Role::User, Role::Assistant, Role::User];
 const SESSIONS: usize = 9;
 
-struct Author {
-    rng: Rng,
-    at_ms: Millis,
+pub(crate) struct Author {
+    pub(crate) rng: Rng,
+    pub(crate) at_ms: Millis,
 }
 
 impl Author {
@@ -123,7 +123,12 @@ impl Author {
 }
 
 /// Says the same on both, and returns some of what was said.
-fn fill(stores: [&dyn Store; 2], author: &mut Author, owner: &Owner, messages: usize) -> Vec<String> {
+pub(crate) fn fill(
+    stores: [&dyn Store; 2],
+    author: &mut Author,
+    owner: &Owner,
+    messages: usize,
+) -> Vec<String> {
     let mut said = Vec::new();
     for at in 0..SESSIONS {
         for store in stores {
@@ -152,7 +157,7 @@ fn name(of: &Owner, at: usize) -> String {
 }
 
 /// Asks both, and compares everything they answer.
-fn compare(stores: [&dyn Store; 2], author: &mut Author, said: &[String], questions: usize) {
+pub(crate) fn compare(stores: [&dyn Store; 2], author: &mut Author, said: &[String], questions: usize) {
     let (mut found, mut passages) = (0, 0);
     for _ in 0..questions {
         let query = author.question(said);

@@ -20,10 +20,10 @@ use super::problem::RecordProblem;
 const LONGEST_RUN: usize = 512;
 
 /// A message as far as it matters here.
-struct MessageDigest {
-    seq: i64,
-    role: i64,
-    hash: Vec<u8>,
+pub(crate) struct MessageDigest {
+    pub(crate) seq: i64,
+    pub(crate) role: i64,
+    pub(crate) hash: Vec<u8>,
 }
 
 pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
@@ -63,7 +63,7 @@ fn answered_at(conn: &Connection, session: i64) -> rusqlite::Result<BTreeSet<i64
 }
 
 /// How many messages of a session are copies.
-fn doubled(messages: &[MessageDigest], answered_at: &BTreeSet<i64>) -> usize {
+pub(crate) fn doubled(messages: &[MessageDigest], answered_at: &BTreeSet<i64>) -> usize {
     let mut newest: HashMap<&[u8], usize> = HashMap::new();
     let (mut at, mut doubled) = (0, 0);
     while let Some(message) = messages.get(at) {

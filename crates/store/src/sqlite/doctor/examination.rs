@@ -7,7 +7,7 @@ use crate::ids::Millis;
 use crate::sessions::lock::Holder;
 
 /// At most so many things are named in a finding.
-pub(super) const NAMED: usize = 20;
+pub(crate) const NAMED: usize = 20;
 
 /// How closely to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,44 +25,44 @@ pub(super) const OF_SESSIONS: [(&str, &str); 6] = [
 
 /// SessionTotals of a session as they are kept, or as they are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct SessionTotals {
-    pub(super) messages: i64,
-    pub(super) message_tokens: i64,
-    pub(super) calls: i64,
-    pub(super) input: i64,
-    pub(super) output: i64,
-    pub(super) cache_read: i64,
-    pub(super) cache_write: i64,
-    pub(super) reasoning: i64,
-    pub(super) cost_micro_usd: i64,
-    pub(super) unpriced_calls: i64,
+pub(crate) struct SessionTotals {
+    pub(crate) messages: i64,
+    pub(crate) message_tokens: i64,
+    pub(crate) calls: i64,
+    pub(crate) input: i64,
+    pub(crate) output: i64,
+    pub(crate) cache_read: i64,
+    pub(crate) cache_write: i64,
+    pub(crate) reasoning: i64,
+    pub(crate) cost_micro_usd: i64,
+    pub(crate) unpriced_calls: i64,
 }
 
 /// A session as far as the doctor looks at it.
 #[derive(Clone, Debug)]
-pub(super) struct RelationCheck {
-    pub(super) ordinal: i64,
-    pub(super) id: SessionId,
-    pub(super) chain: i64,
-    pub(super) tree: i64,
-    pub(super) is_tip: bool,
-    pub(super) is_attached: bool,
-    pub(super) parent: Option<i64>,
-    pub(super) has_parent_id: bool,
-    pub(super) kind: Option<LinkKind>,
-    pub(super) first_seq: i64,
-    pub(super) next_seq: i64,
-    pub(super) end_reason: Option<String>,
-    pub(super) is_imported: bool,
-    pub(super) kept: SessionTotals,
-    pub(super) counted: SessionTotals,
+pub(crate) struct RelationCheck {
+    pub(crate) ordinal: i64,
+    pub(crate) id: SessionId,
+    pub(crate) chain: i64,
+    pub(crate) tree: i64,
+    pub(crate) is_tip: bool,
+    pub(crate) is_attached: bool,
+    pub(crate) parent: Option<i64>,
+    pub(crate) has_parent_id: bool,
+    pub(crate) kind: Option<LinkKind>,
+    pub(crate) first_seq: i64,
+    pub(crate) next_seq: i64,
+    pub(crate) end_reason: Option<String>,
+    pub(crate) is_imported: bool,
+    pub(crate) kept: SessionTotals,
+    pub(crate) counted: SessionTotals,
     /// Smallest and largest place of its messages.
-    pub(super) places: Option<(i64, i64)>,
+    pub(crate) places: Option<(i64, i64)>,
 }
 
 impl RelationCheck {
     /// The place after its last message by what is there.
-    pub(super) fn next_seq_by_messages(&self) -> i64 {
+    pub(crate) fn next_seq_by_messages(&self) -> i64 {
         self.places.map_or(self.next_seq, |(_, last)| self.next_seq.max(last.saturating_add(1)))
     }
 
@@ -73,7 +73,7 @@ impl RelationCheck {
 }
 
 /// All sessions by their ordinals.
-pub(super) type RelationChecks = BTreeMap<i64, RelationCheck>;
+pub(crate) type RelationChecks = BTreeMap<i64, RelationCheck>;
 
 /// Reads all sessions and counts what they have.
 pub(super) fn relation_checks(conn: &Connection) -> TxResult<RelationChecks> {
@@ -168,7 +168,7 @@ pub(super) fn check(
     conn: &Connection,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<Vec<RecordProblem>> {
-    const STEPS: u64 = 5;
+    const STEPS: u64 = 4;
     let mut step = 0;
     let mut next = || {
         progress(StoreProgress { what: "sessions", done: step, total: STEPS });
@@ -177,6 +177,20 @@ pub(super) fn check(
     next();
     let relation_checks = relation_checks(conn)?;
     next();
+    let broken = broken_views(conn, &relation_checks)?;
+    next();
+    let mut findings = relation_findings(&relation_checks, &broken);
+    findings.extend(orphaned_rows(conn)?);
+    findings.extend(lost_preambles(conn)?);
+    next();
+    Ok(findings)
+}
+
+/// What is wrong with sessions, given those whose views are broken.
+pub(crate) fn relation_findings(
+    relation_checks: &RelationChecks,
+    broken: &HashSet<i64>,
+) -> Vec<RecordProblem> {
     let mut findings = Vec::new();
     let mut add = |sessions: Vec<SessionId>, make: fn(u64, Vec<SessionId>) -> RecordProblem| {
         let count = sessions.len() as u64;
@@ -187,33 +201,27 @@ pub(super) fn check(
     let named = |is: &dyn Fn(&RelationCheck) -> bool| -> Vec<SessionId> {
         relation_checks.values().filter(|checked| is(checked)).map(|checked| checked.id.clone()).collect()
     };
-    add(dead_ends(&relation_checks).map(|checked| checked.id.clone()).collect(), |count, sessions| {
+    add(dead_ends(relation_checks).map(|checked| checked.id.clone()).collect(), |count, sessions| {
         RecordProblem::DeadEnds { count, sessions }
     });
-    add(named(&|checked| has_lost_parent(checked, &relation_checks)), |count, sessions| {
+    add(named(&|checked| has_lost_parent(checked, relation_checks)), |count, sessions| {
         RecordProblem::LostParents { count, sessions }
     });
-    let misplaced: HashSet<i64> = right_places(&relation_checks).into_keys().collect();
+    let misplaced: HashSet<i64> = right_places(relation_checks).into_keys().collect();
     add(named(&|checked| misplaced.contains(&checked.ordinal)), |count, sessions| {
         RecordProblem::WrongLinks { count, sessions }
     });
     add(named(&has_wrong_counters), |count, sessions| RecordProblem::WrongCounters { count, sessions });
-    next();
-    let broken = broken_views(conn, &relation_checks)?;
     add(named(&|checked| broken.contains(&checked.ordinal)), |count, sessions| RecordProblem::BrokenViews {
         count,
         sessions,
     });
-    next();
     let lost: u64 = relation_checks.values().map(|checked| checked.lost_messages().unsigned_abs()).sum();
     if lost > 0 {
         let sessions = named(&|checked| checked.lost_messages() > 0).into_iter().take(NAMED).collect();
         findings.push(RecordProblem::LostMessages { count: lost, sessions });
     }
-    findings.extend(orphaned_rows(conn)?);
-    findings.extend(lost_preambles(conn)?);
-    next();
-    Ok(findings)
+    findings
 }
 
 /// Sessions that were compacted and nothing came after.
@@ -317,34 +325,58 @@ pub(super) fn right_places(relation_checks: &RelationChecks) -> HashMap<i64, Tre
 
 /// Sessions whose views name what is not there, or do not grow as they should.
 pub(super) fn broken_views(conn: &Connection, relation_checks: &RelationChecks) -> TxResult<HashSet<i64>> {
-    let mut broken = HashSet::new();
-    let mut growing: HashSet<i64> = HashSet::new();
     let mut count_run =
         conn.prepare("SELECT count(*) FROM messages WHERE session = ?1 AND seq >= ?2 AND seq < ?3")?;
     let mut statement = conn.prepare(
         "SELECT v.session, v.kind, v.of_session, v.first_seq, v.end_seq, r.number IS NULL
          FROM view_items v LEFT JOIN renditions r ON v.kind = 1 AND r.number = v.number
-         ORDER BY v.session, v.position",
+         WHERE v.kind <= 1 ORDER BY v.session, v.position",
     )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (session, kind): (i64, i64) = (row.get(0)?, row.get(1)?);
-        if kind > 1 {
-            continue;
-        }
-        let (of, first): (Option<i64>, i64) =
-            (row.get(2)?, row.get::<_, Option<i64>>(3)?.unwrap_or_default());
+    let runs = statement.query_map([], |row| {
+        Ok(ViewRun {
+            session: row.get(0)?,
+            kind: row.get(1)?,
+            of: row.get(2)?,
+            first: row.get::<_, Option<i64>>(3)?.unwrap_or_default(),
+            end: row.get(4)?,
+            has_no_rendition: row.get(5)?,
+        })
+    })?;
+    let count =
+        |session: i64, first: i64, end: i64| count_run.query_row((session, first, end), |row| row.get(0));
+    Ok(sessions_with_broken_views(runs, relation_checks, count)?)
+}
+
+/// What a view shows of a session: a range of it, or a message in other words.
+pub(crate) struct ViewRun {
+    pub(crate) session: i64,
+    pub(crate) kind: i64,
+    pub(crate) of: Option<i64>,
+    pub(crate) first: i64,
+    pub(crate) end: Option<i64>,
+    pub(crate) has_no_rendition: bool,
+}
+
+/// The same of what was read; `count` says how many messages of a run are there.
+pub(crate) fn sessions_with_broken_views<E>(
+    runs: impl Iterator<Item = Result<ViewRun, E>>,
+    relation_checks: &RelationChecks,
+    mut count: impl FnMut(i64, i64, i64) -> Result<i64, E>,
+) -> Result<HashSet<i64>, E> {
+    let mut broken = HashSet::new();
+    let mut growing: HashSet<i64> = HashSet::new();
+    for run in runs {
+        let ViewRun { session, kind, of, first, end, has_no_rendition } = run?;
         let Some(of) = of.and_then(|of| relation_checks.get(&of)) else {
             broken.insert(session);
             continue;
         };
-        let end: Option<i64> = row.get(4)?;
         if kind == 0 && end.is_none() && of.ordinal == session {
             growing.insert(session);
         }
         let end = if kind == 1 { first + 1 } else { end.unwrap_or_else(|| of.next_seq_by_messages()) };
-        let is_rendition_lost = kind == 1 && row.get(5)?;
-        if is_rendition_lost || !has_run(of, first, end, &mut count_run)? {
+        let is_rendition_lost = kind == 1 && has_no_rendition;
+        if is_rendition_lost || !has_run(of, first, end, &mut count)? {
             broken.insert(session);
         }
     }
@@ -354,20 +386,19 @@ pub(super) fn broken_views(conn: &Connection, relation_checks: &RelationChecks) 
 }
 
 /// Whether all messages of a run are there. Most sessions have all of theirs, and then nothing need be asked.
-fn has_run(
+fn has_run<E>(
     of: &RelationCheck,
     first: i64,
     end: i64,
-    count_run: &mut rusqlite::Statement<'_>,
-) -> rusqlite::Result<bool> {
+    count: &mut impl FnMut(i64, i64, i64) -> Result<i64, E>,
+) -> Result<bool, E> {
     if first < of.first_seq || end > of.next_seq_by_messages() {
         return Ok(false);
     }
     if of.lost_messages() == 0 {
         return Ok(true);
     }
-    let there: i64 = count_run.query_row((of.ordinal, first, end), |row| row.get(0))?;
-    Ok(there == (end - first).max(0))
+    Ok(count(of.ordinal, first, end)? == (end - first).max(0))
 }
 
 fn orphaned_rows(conn: &Connection) -> TxResult<Option<RecordProblem>> {

@@ -142,7 +142,7 @@ fn owners_see_only_their_own_passages(store: &dyn Store) {
     open(store, "one");
     let theirs = NewSession { owner: stranger.clone(), ..new_session("theirs") };
     store.open_session(theirs, None).unwrap();
-    // More than is read as a whole, of each owner: the index proposes.
+    // More than is read as a whole, of each owner: the index proposes. Every word of the stranger's that occurs is everywhere.
     for at in 0..28 {
         // Some hold every word: what is proposed does not depend on what of others stands beside it in the index.
         let verb = |number: usize| if number.is_multiple_of(30) { "retry the " } else { "" };

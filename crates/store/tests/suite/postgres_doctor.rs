@@ -1,0 +1,102 @@
+//! The doctor on PostgreSQL: nothing to tell of a sound record, and each kind of damage under the name it has on SQLite.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use throughline_store::{Depth, Examination, Holder, LockRequest, PostgresStore, Store};
+use throughline_testkit::PostgresServer;
+
+use crate::contract::support::{id, owner};
+use crate::postgres_copy::{database, record};
+
+/// The names of what is found.
+fn findings(store: &PostgresStore, depth: Depth) -> Vec<String> {
+    let examination = Examination { depth, now_ms: 50, is_alive: &|_| true };
+    let diagnosis = store.examine(&examination, &mut |_| ()).unwrap();
+    assert!(diagnosis.messages > 0 && diagnosis.sessions > 0 && diagnosis.database_bytes > 0);
+    let found = diagnosis.findings.iter().map(|finding| {
+        let json = serde_json::to_value(finding).unwrap();
+        json["finding"].as_str().unwrap().to_owned()
+    });
+    let mut found: Vec<String> = found.collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn damage_is_found_under_the_name_it_has_in_a_file() {
+    let Some(url) = database() else { return };
+    let server = PostgresServer::shared().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let (file, ..) = record(home.path(), 2_600);
+    let store = PostgresStore::open(&url, 4).unwrap();
+    store.copy_from(&file, &mut |_| ()).unwrap();
+    assert!(findings(&store, Depth::Thorough).is_empty(), "{:?}", findings(&store, Depth::Thorough));
+
+    let database = url.rsplit('/').next().unwrap();
+    // Each is undone before the next: what one causes must not hide another.
+    for (damage, repair, expected) in [
+        (
+            "UPDATE sessions SET messages = messages + 1 WHERE id = 's3'",
+            "UPDATE sessions SET messages = messages - 1 WHERE id = 's3'",
+            &["wrong_counters"] as &[&str],
+        ),
+        (
+            "UPDATE sessions SET is_tip = false WHERE id = 's3'",
+            "UPDATE sessions SET is_tip = true WHERE id = 's3'",
+            &["wrong_links"],
+        ),
+        (
+            "UPDATE view_items SET end_seq = 99999 WHERE session = 4",
+            "UPDATE view_items SET end_seq = NULL WHERE session = 4",
+            &["broken_views"],
+        ),
+        (
+            "CREATE TABLE saved AS SELECT * FROM messages WHERE session = 4 AND seq = 1; \
+             DELETE FROM messages WHERE session = 4 AND seq = 1",
+            "INSERT INTO messages SELECT * FROM saved; DROP TABLE saved",
+            &["broken_views", "lost_messages", "search_index", "wrong_counters"],
+        ),
+        (
+            "UPDATE messages SET hash = decode(repeat('00', 32), 'hex') WHERE session = 4 AND seq = 2",
+            "UPDATE messages SET hash = (SELECT hash FROM saved_hash)",
+            &["unreadable_messages"],
+        ),
+        (
+            "CREATE TABLE saved AS SELECT * FROM artifact_pieces; DELETE FROM artifact_pieces",
+            "INSERT INTO artifact_pieces SELECT * FROM saved; DROP TABLE saved",
+            &["lost_artifacts", "search_index", "unreadable_messages"],
+        ),
+        (
+            "CREATE TABLE saved AS SELECT * FROM search_segments; DELETE FROM search_segments",
+            "INSERT INTO search_segments SELECT * FROM saved; DROP TABLE saved",
+            &["search_index"],
+        ),
+        (
+            "INSERT INTO renditions (owner, session, seq, kinds, tokens, json) VALUES ('default', 777, 1, '[]', 1, '')",
+            "DELETE FROM renditions WHERE session = 777",
+            &["orphaned_rows"],
+        ),
+        (
+            "ALTER TABLE preamble_parts RENAME TO saved; CREATE TABLE preamble_parts (hash bytea, bytes bytea)",
+            "DROP TABLE preamble_parts; ALTER TABLE saved RENAME TO preamble_parts",
+            &["lost_preambles"],
+        ),
+    ] {
+        let is_hash = damage.starts_with("UPDATE messages SET hash");
+        if is_hash {
+            let save = "CREATE TABLE saved_hash AS SELECT hash FROM messages WHERE session = 4 AND seq = 2";
+            server.run(database, save);
+        }
+        server.run(database, damage);
+        assert_eq!(findings(&store, Depth::Thorough), expected, "{damage}");
+        let repair =
+            if is_hash { format!("{repair} WHERE session = 4 AND seq = 2") } else { repair.to_owned() };
+        server.run(database, &repair);
+        assert!(findings(&store, Depth::Quick).is_empty(), "{repair}");
+    }
+    let holder = Holder { host: "here".into(), process_id: 1, process_start: 1, what: "chat".into() };
+    let name = LockRequest::conversation_name(store.session(&owner(), &id("s3")).unwrap().chain);
+    let request = LockRequest { name, holder, now_ms: 1, expires_ms: 2 };
+    store.lock(&request, &|_| true).unwrap();
+    assert_eq!(findings(&store, Depth::Quick), ["stale_locks"]);
+}

@@ -57,15 +57,17 @@ pub(super) fn search(
 ) -> TxResult<SearchAnswer> {
     let parsed = ParsedQuery::new(&query.text);
     let mut scope = SearchScope::new(conn, owner, query)?;
-    let question = Question::new(&query.text);
-    let is_ranked = query.mode == SearchMode::Words;
+    // Only a ranked search needs the stems of the words and their forms.
+    let question = (query.mode == SearchMode::Words).then(|| Question::new(&query.text));
     // Hardly any text has all words of a whole question: what its words are in is known first, and spares look-ups.
-    let is_whole_question = is_ranked && parsed.wanted.len() >= MIN_WHOLE && question.len() >= MIN_TELLING;
-    let mut blocks = match is_whole_question {
-        true => question_blocks(conn, &scope, &question)?,
-        false => None,
+    let whole_question = question
+        .as_ref()
+        .filter(|question| parsed.wanted.len() >= MIN_WHOLE && question.len() >= MIN_TELLING);
+    let mut blocks = match whole_question {
+        Some(question) => question_blocks(conn, &scope, question)?,
+        None => None,
     };
-    let alone = wanted_alone(&question, &parsed);
+    let alone = whole_question.map(|question| wanted_alone(question, &parsed)).unwrap_or_default();
     let mut answer = SearchAnswer::default();
     let mut shown = HashSet::new();
     for way in parsed.ways(query.mode) {
@@ -93,9 +95,9 @@ pub(super) fn search(
     }
     let is_question = parsed.wanted.len() > 1 && !answer.as_substring;
     let wants_more = answer.hits.len() < query.limit() && (is_question || answer.hits.is_empty());
-    if is_ranked && wants_more {
+    if let Some(question) = question.as_ref().filter(|_| wants_more) {
         if blocks.is_none() {
-            blocks = question_blocks(conn, &scope, &question)?;
+            blocks = question_blocks(conn, &scope, question)?;
         }
         let room = query.limit() - answer.hits.len();
         let meaning = match meaning {
@@ -104,7 +106,7 @@ pub(super) fn search(
         };
         answer.meaning = meaning.report;
         let builder = HitBuilder::new(conn, artifacts, &mut scope);
-        let ranked = RankedSearch::new(builder, &question, &shown);
+        let ranked = RankedSearch::new(builder, question, &shown);
         answer.hits.extend(ranked.hits(blocks.as_ref(), room, &meaning.nearest)?);
     }
     note_unindexed(conn, blocks.as_ref(), &mut scope)?;

@@ -10,7 +10,7 @@ use crate::sqlite::test_home::Home;
 #[derive(Debug, Default)]
 struct Counting {
     texts: Mutex<usize>,
-    meanwhile: Option<Meanwhile>,
+    meanwhile: Option<Box<Meanwhile>>,
 }
 
 /// Another process: its store, and what came of its step.
@@ -44,7 +44,7 @@ impl Embedder for Counting {
 fn two_processes_do_not_embed_the_same_messages() {
     let home = Home::with_messages(5);
     let other = Meanwhile { store: home.open(), embedder: Counting::default(), step: Mutex::new(None) };
-    let one = Counting { meanwhile: Some(other), ..Counting::default() };
+    let one = Counting { meanwhile: Some(Box::new(other)), ..Counting::default() };
     let store = home.open();
     let step = store.embed_next(&one).unwrap();
     assert_eq!((step.messages, step.is_elsewhere), (5, false));

@@ -56,8 +56,8 @@ pub(crate) struct MessageKey {
 /// How a message of a person begins: some clients add instructions to the newest one and take them away with the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
-    first_line: u128,
-    bytes: usize,
+    first_line: u32,
+    bytes: u32,
 }
 
 impl Opening {
@@ -69,7 +69,9 @@ impl Opening {
             _ => None,
         })?;
         let first_line = words.lines().next().unwrap_or_default().trim_end();
-        Some(Self { first_line: XxHash3_128::oneshot(first_line.as_bytes()), bytes: words.len() })
+        // Short on purpose: every message of every conversation has one, and the same answer has to follow as well.
+        let first_line = XxHash3_128::oneshot(first_line.as_bytes()) as u32;
+        Some(Self { first_line, bytes: u32::try_from(words.len()).unwrap_or(u32::MAX) })
     }
 
     /// Whether `later` begins alike and is shorter: something that stood behind the words is gone, and nothing is new.

@@ -23,12 +23,11 @@ pub(crate) struct ClientMessage<'a> {
     pub(crate) message: &'a Message,
     bytes: ByteHash,
     identity: OnceLock<Option<MessageIdentity>>,
-    opening: OnceLock<Option<Opening>>,
 }
 
 impl<'a> ClientMessage<'a> {
     pub(crate) fn of(message: &'a Message) -> Self {
-        Self { message, bytes: bytes_of(message), identity: OnceLock::new(), opening: OnceLock::new() }
+        Self { message, bytes: bytes_of(message), identity: OnceLock::new() }
     }
 
     pub(crate) fn all(messages: &'a [Message]) -> Vec<Self> {
@@ -40,13 +39,12 @@ impl<'a> ClientMessage<'a> {
     }
 
     fn opening(&self) -> Option<Opening> {
-        *self.opening.get_or_init(|| Opening::of(self.message))
+        Opening::of(self.message)
     }
 
     /// As it is recognised later on.
     pub(crate) fn known(&self) -> MessageKey {
-        let (bytes, identity, opening) = (self.bytes, self.identity(), self.opening());
-        MessageKey { bytes, identity, is_human: self.message.is_human(), seen: None, opening }
+        MessageKey::new(self.bytes, self.identity(), self.message)
     }
 }
 
@@ -136,11 +134,12 @@ fn walk(
 /// Whether a request has the question that the conversation has here without what its client put behind it, and the same answer.
 fn is_shortened_question(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
     let ([question, ..], [sent, ..]) = (conversation, request) else { return false };
-    let is_shortened = match (question.opening, sent.opening()) {
+    let is_shortened = || match (question.opening(), sent.opening()) {
         (Some(was), Some(is)) => was.is_shortened_to(is),
         _ => false,
     };
-    is_shortened && is_answered_alike(conversation, request)
+    // Most requests of other conversations have another answer here, which takes no reading to see.
+    is_answered_alike(conversation, request) && is_shortened()
 }
 
 /// Whether what follows the first message is the same answer on both sides, or one that the conversation does not have yet.

@@ -446,7 +446,7 @@ impl Tenant {
             .iter()
             .take(found.known)
             .rev()
-            .take_while(|known| known.seen.is_some_and(|seen| seen.may_lack));
+            .take_while(|known| known.client_form().is_some_and(|form| form.may_lack));
         let shared = compacted + found.known - led.count();
         let said = transcript.get(..shared).unwrap_or_default();
         // What begins alike and was never answered alike is another conversation.

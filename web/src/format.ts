@@ -62,6 +62,7 @@ const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeS
 const fullTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const timeOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const shortTime = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const minuteOnly = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const dayOnly = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 export function when(ms: number): string {
@@ -106,6 +107,18 @@ const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202
 export function plain(text: string): string {
   const clean = text.includes("\u001b") ? text.replace(ANSI, "") : text;
   return clean.replace(/\r\n?/g, "\n").replace(UNSEEN, "\ufffd");
+}
+
+/** What a conversation is called: its title, how it begins, or its id. */
+export function nameOf(title: string | null | undefined, firstWords: string | null | undefined, id: string): string {
+  return line(title) || line(firstWords, 90) || id;
+}
+
+/** From when to when, without saying a day twice. */
+export function span(first: number, last: number): string {
+  if (when(first) === when(last)) return when(first);
+  const same = new Date(first).toDateString() === new Date(last).toDateString();
+  return `${when(first)} to ${same ? minuteOnly.format(last) : when(last)}`;
 }
 
 /** The same on one line, for titles and names. */

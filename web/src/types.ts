@@ -34,8 +34,10 @@ export type Conversation = {
   compactions: number;
   totals: Counters;
 };
-export type SessionList = { sessions: Conversation[]; next: string | null };
-export type SessionPage = { session: Session; chain: Session[] };
+/** How conversations without a title begin, by their roots. */
+export type FirstWords = Record<string, string>;
+export type SessionList = { sessions: Conversation[]; first_words: FirstWords; next: string | null };
+export type SessionPage = { session: Session; chain: Session[]; first_words: string | null };
 export type Turning = {
   kind: string;
   at_seq: number;
@@ -130,7 +132,7 @@ export type Active = {
   total: UsageTotal;
   misses: UsageTotal[];
 };
-export type NowPage = { now_ms: number; rate_ms: number; conversations: Active[] };
+export type NowPage = { now_ms: number; rate_ms: number; conversations: Active[]; first_words: FirstWords };
 export type Item = {
   kind: "verbatim" | "rendition" | "summary" | "synthetic";
   session?: string;

@@ -170,6 +170,16 @@ const afterCompaction = chain[1]?.id ?? tip;
   await page.context().close();
 }
 
+// A conversation without a title is called by its first words; its id is beside the name.
+{
+  const page = await open();
+  await page.goto(`${OPEN_URL}/ui/conversations`);
+  await page.getByRole("link", { name: /^turn 0: look at/ }).first().click();
+  await page.getByRole("heading", { name: /^turn 0: look at/ }).waitFor();
+  check("the id is beside the name", (await page.locator("header.summary").innerText()).includes(new URL(page.url()).pathname.split("/").pop()));
+  await page.context().close();
+}
+
 // Keyboard only.
 {
   const page = await open();

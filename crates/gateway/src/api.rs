@@ -15,6 +15,7 @@ mod error;
 mod events;
 mod login;
 mod manage;
+mod names;
 mod now;
 mod operator;
 mod query;

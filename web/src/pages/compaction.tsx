@@ -64,8 +64,9 @@ function Facts({ facts }: { facts: Json }) {
       <h2>Facts</h2>
       <p>
         {plural(figure("important"), "exact string", "exact strings")} of the compacted part matter: {count(figure("kept"))} stood in the notes, {count(figure("attached"))} were attached by the check,{" "}
-        {count(figure("left_out"))} found no room. {plural(figure("removed"), "string was", "strings were")} removed because the compacted part never held {figure("removed") === 1 ? "it" : "them"};{" "}
-        {plural(figure("redacted"), "secret was", "secrets were")} masked.
+        {count(figure("left_out"))} found no room.
+        {figure("removed") > 0 ? ` ${plural(figure("removed"), "string was", "strings were")} removed because the compacted part never held ${figure("removed") === 1 ? "it" : "them"}.` : ""}
+        {figure("redacted") > 0 ? ` ${plural(figure("redacted"), "secret was", "secrets were")} masked.` : ""}
       </p>
       {attached.length > 0 ? (
         <details>

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { api, ApiFailure, id as escaped, query } from "../api";
 import { Plot, Tip, tokensUnit, Downloads } from "../chart";
 import { useApi } from "../data";
-import { among, cost, count, dollars, duration, line, percent, plural, rounded, when } from "../format";
+import { among, cost, count, dollars, duration, line, nameOf, percent, plural, rounded, span, when } from "../format";
 import { type ListHandle, VirtualList } from "../list";
 import { useLiveReload } from "../live";
 import { MessageView } from "../message";
@@ -574,7 +574,7 @@ export function ConversationPage({ id }: { id: string }) {
   }
   if (!data) return loading ? <Loading what="the conversation" /> : null;
   const session = data.session;
-  const title = line(data.chain.map((one) => one.title).filter((one) => one !== null).pop() ?? session.title) || session.id;
+  const title = nameOf(data.chain.map((one) => one.title).filter((one) => one !== null).pop() ?? session.title, data.first_words, session.id);
   const sums = data.chain.reduce(
     (all, one) => ({
       calls: all.calls + one.counters.calls,
@@ -611,8 +611,8 @@ export function ConversationPage({ id }: { id: string }) {
         <p class="soft">
           {line(session.origin.program, 30)}
           {session.model ? ` · ${line(session.model, 60)}` : ""}
-          {session.origin.project ? ` · ${line(session.origin.project, 80)}` : ""} · {when(data.chain[0]?.started_ms ?? session.started_ms)} to {when(session.active_ms)} ·{" "}
-          {plural(session.next_seq, "message", "messages")} · {plural(sums.calls, "call", "calls")} · {cost(sums.cost, sums.calls, sums.unpriced)} · {percent(sums.read, sums.sent)} from cache
+          {session.origin.project ? ` · ${line(session.origin.project, 80)}` : ""} · {span(data.chain[0]?.started_ms ?? session.started_ms, session.active_ms)} ·{" "}
+          {plural(session.next_seq, "message", "messages")} · {plural(sums.calls, "call", "calls")} · {cost(sums.cost, sums.calls, sums.unpriced)} · {percent(sums.read, sums.sent)} from cache{title === session.id ? "" : ` · ${session.id}`}
         </p>
         {newest && newest.id !== session.id ? (
           <Notice>

@@ -2,10 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, ApiFailure, query } from "../api";
 import { useAfter, useApi } from "../data";
-import { cost, count, line, plural, rounded } from "../format";
+import { cost, count, line, nameOf, plural, rounded } from "../format";
 import { useLiveReload } from "../live";
 import { go, Link, usePlace, withParams } from "../router";
-import type { Conversation, SessionList, UsagePage } from "../types";
+import type { Conversation, FirstWords, SessionList, UsagePage } from "../types";
 import { Ago, Empty, Failure, Heading, Loading, Notice, prompt } from "../ui";
 
 const PAGE = 50;
@@ -47,23 +47,24 @@ export function Conversations() {
   // The names to choose from are added up from all calls; the list does not wait for that.
   const settled = useAfter(data !== null);
   const known = useApi<UsagePage>(settled ? "/api/usage" : null);
-  const [more, setMore] = useState<{ path: string; rows: Conversation[]; next: string | null }>({ path, rows: [], next: null });
+  const [more, setMore] = useState<{ path: string; rows: Conversation[]; names: FirstWords; next: string | null }>({ path, rows: [], names: {}, next: null });
   const [wait, setWait] = useState(false);
   const [problem, setProblem] = useState<ApiFailure | null>(null);
   useLiveReload(reload, (event) => event.event === "served" || event.event === "opened", 2000);
-  useEffect(() => setMore({ path, rows: [], next: null }), [path]);
+  useEffect(() => setMore({ path, rows: [], names: {}, next: null }), [path]);
   const extended = more.path === path && more.rows.length > 0;
   const next = extended ? more.next : (data?.next ?? null);
   const first = data?.sessions ?? [];
   const seen = new Set(first.map((one) => one.root));
   const rows = [...first, ...(extended ? more.rows.filter((one) => !seen.has(one.root)) : [])];
+  const names: FirstWords = { ...data?.first_words, ...(extended ? more.names : {}) };
   const load = async () => {
     if (next === null) return;
     setWait(true);
     setProblem(null);
     try {
       const page = await api<SessionList>(`/api/sessions${query({ ...filters, after: next })}`);
-      setMore((old) => ({ path, rows: old.path === path ? [...old.rows, ...page.sessions] : page.sessions, next: page.next }));
+      setMore((old) => ({ path, rows: old.path === path ? [...old.rows, ...page.sessions] : page.sessions, names: { ...old.names, ...page.first_words }, next: page.next }));
     } catch (error) {
       setProblem(error instanceof ApiFailure ? error : null);
     } finally {
@@ -156,7 +157,9 @@ export function Conversations() {
               {rows.map((one) => (
                 <tr key={one.root}>
                   <td class="main" data-label="Conversation">
-                    <Link to={`/conversations/${encodeURIComponent(one.tip.id)}`}>{line(one.title) || one.tip.id}</Link>
+                    <Link to={`/conversations/${encodeURIComponent(one.tip.id)}`} title={one.tip.id}>
+                      {nameOf(one.title, names[one.root], one.tip.id)}
+                    </Link>
                     {one.tip.origin.project ? <span class="soft">{line(one.tip.origin.project, 80)}</span> : null}
                   </td>
                   <td data-label="Program">{line(one.tip.origin.program, 30)}</td>

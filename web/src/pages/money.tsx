@@ -96,10 +96,11 @@ function Group({ name, rows, filter }: { name: string; rows: UsageTotal[]; filte
 }
 
 function SavedGroup({ name, rows }: { name: string; rows: SavingsTotal[] }) {
-  if (rows.length < 2) return null;
-  const sorted = [...rows].sort((a, b) => savedBy(b) - savedBy(a));
+  // Calls without a price say nothing here.
+  const sorted = rows.filter((row) => row.direct_micro_usd > 0).sort((a, b) => savedBy(b) - savedBy(a) || b.direct_micro_usd - a.direct_micro_usd);
+  if (sorted.length < 2) return null;
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={`Saved by ${name}`}>
+    <div class="scroll apart" tabIndex={0} role="group" aria-label={`Saved by ${name}`}>
       <table class="listing">
         <thead>
           <tr>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { live, type LiveEvent, useLiveReload, useLiveState } from "../live";
 import { useApi } from "../data";
-import { clock, cost, count, dollars, line, percent, plural, rounded } from "../format";
+import { clock, cost, count, dollars, line, nameOf, percent, plural, rounded } from "../format";
 import { go, Link, usePlace, withParams } from "../router";
 import { levers, savedBy, useSavings } from "../savings";
 import type { Active, NowPage, Sent } from "../types";
@@ -26,7 +26,7 @@ export function fitted(active: Active): Sent {
   };
 }
 
-function Row({ active, rate }: { active: Active; rate: number }) {
+function Row({ active, rate, firstWords }: { active: Active; rate: number; firstWords: string | undefined }) {
   const { conversation, pressure, recent, total } = active;
   const { tip } = conversation;
   const minutes = rate / 60_000;
@@ -38,7 +38,9 @@ function Row({ active, rate }: { active: Active; rate: number }) {
   return (
     <li class="active">
       <div class="who">
-        <Link to={`/conversations/${encodeURIComponent(tip.id)}`}>{line(conversation.title) || tip.id}</Link>
+        <Link to={`/conversations/${encodeURIComponent(tip.id)}`} title={tip.id}>
+          {nameOf(conversation.title, firstWords, tip.id)}
+        </Link>
         <span class="soft">
           {line(tip.origin.program, 30)}
           {tip.model ? ` · ${line(tip.model, 60)}` : ""}
@@ -60,7 +62,7 @@ function Row({ active, rate }: { active: Active; rate: number }) {
         </div>
         <div>
           <dt>Cost a minute</dt>
-          <dd>{dollars(Math.round(recent.cost_micro_usd / minutes))}</dd>
+          <dd>{cost(Math.round(recent.cost_micro_usd / minutes), recent.calls, recent.unpriced)}</dd>
         </div>
         <div>
           <dt>From cache</dt>
@@ -210,7 +212,7 @@ export function Now() {
             <>
               <ul class="actives">
                 {data.conversations.map((active) => (
-                  <Row key={active.conversation.root} active={active} rate={data.rate_ms} />
+                  <Row key={active.conversation.root} active={active} rate={data.rate_ms} firstWords={data.first_words[active.conversation.root]} />
                 ))}
               </ul>
               <Legend />

@@ -1,13 +1,16 @@
 //! Active conversations: how full each is, what fills it, and what its last minutes cost.
 
+use std::collections::BTreeMap;
+
 use hyper::Response;
 use serde::Serialize;
 use throughline_store::{
-    CallFilter, Conversation, Millis, Owner, SentTokens, SessionFilter, Store, StoreError, UsageBy,
-    UsageTotal,
+    CallFilter, Conversation, Millis, Owner, SentTokens, SessionFilter, SessionId, Store, StoreError,
+    UsageBy, UsageTotal,
 };
 
 use super::error::ApiError;
+use super::names::first_words_of;
 use super::query::Query;
 use super::response::json as as_json;
 use crate::blocking::blocking;
@@ -28,6 +31,8 @@ struct NowPage {
     now_ms: Millis,
     rate_ms: Millis,
     conversations: Vec<ActiveConversation>,
+    /// How conversations without a title begin, by their roots.
+    first_words: BTreeMap<SessionId, String>,
 }
 
 #[derive(Serialize)]
@@ -58,10 +63,11 @@ pub(super) async fn now(gateway: &Tenant, query: &Query) -> Result<Response<Resp
         let active = store.conversations(&owner, &filter)?;
         let of =
             |conversation| active_conversation(store.as_ref(), &owner, &feed.activity, conversation, now_ms);
-        active.into_iter().map(of).collect::<Result<Vec<_>, _>>()
+        let first_words = first_words_of(store.as_ref(), &owner, &active);
+        Ok((active.into_iter().map(of).collect::<Result<Vec<_>, _>>()?, first_words))
     });
-    let conversations = found.await.map_err(|error| ApiError::of_store(gateway, &error))?;
-    as_json(&NowPage { now_ms, rate_ms: RATE_MS, conversations })
+    let (conversations, first_words) = found.await.map_err(|error| ApiError::of_store(gateway, &error))?;
+    as_json(&NowPage { now_ms, rate_ms: RATE_MS, conversations, first_words })
 }
 
 fn active_conversation(

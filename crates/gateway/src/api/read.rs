@@ -1,5 +1,6 @@
 //! Reading the record: conversations, transcripts, the view a model would be sent, search, usage.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::Response;
@@ -14,6 +15,7 @@ use throughline_transcript::Role;
 
 use super::body::is_blank;
 use super::error::ApiError;
+use super::names::{first_words, first_words_of};
 use super::query::Query;
 use super::response::json as as_json;
 use crate::blocking::blocking;
@@ -53,6 +55,8 @@ fn moment(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
 #[derive(Serialize)]
 struct SessionList {
     sessions: Vec<Conversation>,
+    /// How conversations without a title begin, by their roots.
+    first_words: BTreeMap<SessionId, String>,
     next: Option<String>,
 }
 
@@ -70,12 +74,17 @@ pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response
         // One more than is shown tells whether there are more.
         limit: Some(limit.saturating_add(1)),
     };
-    let mut sessions = ask(gateway, move |store, owner| store.conversations(owner, &filter)).await?;
-    let more = sessions.len() > limit;
-    sessions.truncate(limit);
+    let found = ask(gateway, move |store, owner| {
+        let mut sessions = store.conversations(owner, &filter)?;
+        let more = sessions.len() > limit;
+        sessions.truncate(limit);
+        let first_words = first_words_of(store, owner, &sessions);
+        Ok((sessions, more, first_words))
+    });
+    let (sessions, more, first_words) = found.await?;
     let next = sessions.last().filter(|_| more).map(ListCursor::of);
     let next = next.map(|place| format!("{}.{}", place.active_ms, place.ordinal));
-    as_json(&SessionList { sessions, next })
+    as_json(&SessionList { sessions, first_words, next })
 }
 
 /// A place in the list as it was told.
@@ -92,10 +101,12 @@ pub(super) async fn session(gateway: &Tenant, reference: &str) -> Result<Respons
     let found = ask(gateway, move |store, owner| {
         let session = Session::find(store, owner, &reference)?;
         let chain = store.chain(owner, &session.id)?;
-        Ok((session, chain))
+        let root = chain.first().map_or(&session.id, |root| &root.id);
+        let first_words = first_words(store, owner, root);
+        Ok((session, chain, first_words))
     });
-    let (session, chain) = found.await?;
-    as_json(&json!({ "session": session, "chain": chain }))
+    let (session, chain, first_words) = found.await?;
+    as_json(&json!({ "session": session, "chain": chain, "first_words": first_words }))
 }
 
 #[derive(Serialize)]

@@ -51,6 +51,8 @@ async fn what_was_said_is_listed_shown_searched_and_added_up() {
     assert_eq!(list["next"], Value::Null);
     let id = list["sessions"][0]["tip"]["id"].as_str().unwrap().to_owned();
     let (_, one) = stage.get(&format!("/api/sessions/{id}")).await;
+    assert_eq!(list["first_words"][list["sessions"][0]["root"].as_str().unwrap()], one["first_words"]);
+    assert!(one["first_words"].as_str().is_some_and(|words| !words.is_empty()), "{one}");
     assert_eq!(one["session"]["id"], id.as_str());
     let (_, said) = stage.get("/api/sessions/last/transcript").await;
     let messages = said["messages"].as_array().unwrap();

@@ -50,6 +50,12 @@ enum Command {
         /// Take system prompt and tools from this Claude Code (target/clients/node_modules/.bin/claude) instead of texts of the same sizes.
         #[arg(long, value_name = "PROGRAM")]
         client: Option<PathBuf>,
+        /// Folder of marks, one file for each session: print what the views that were sent still hold.
+        #[arg(long)]
+        truth: Option<PathBuf>,
+        /// The model of conversations that name none.
+        #[arg(long)]
+        model: Option<String>,
     },
     /// What the gateway adds to a call, and what many open streams take.
     Gateway {
@@ -254,9 +260,11 @@ pub fn main() -> ExitCode {
         }
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Replay { folder } => replay::run(&folder),
-        Command::Economy { folder, sessions, only, client } => {
+        Command::Economy { folder, sessions, only, client, truth, model } => {
             let detail = if sessions { economy::Detail::Sessions } else { economy::Detail::Sums };
-            economy::run(&folder, detail, &only, client.as_deref())
+            let (client, truth) = (client.as_deref(), truth.as_deref());
+            let (only, model) = (only.as_slice(), model.as_deref());
+            economy::run(&economy::EconomyRun { folder: &folder, detail, only, client, truth, model })
         }
         Command::GatewayCost { folder, program, own_model } => {
             use crate::gateway::cost::Authors;

@@ -1,17 +1,25 @@
 //! What recorded sessions cost in each mode of `economy`, against what the prompts of their own client cost by the same
 //! rules and with the same lifetime of the cache. Beside them: a threshold that is merely lower, and notes that are paid for.
 
+mod memory;
+
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use throughline_engine::{ToolOutputPolicy, ToolSchema};
 use throughline_lcm::{RecallToolset, RecordTools};
-use throughline_replay::{Bill, ClientPrompt, Recording, ReplayOptions, SessionReplay, SummaryCost, replay};
+use throughline_replay::{
+    Bill, ClientPrompt, Recording, ReplayOptions, SessionReplay, SummaryCost, replay, replay_observed,
+};
 use throughline_tokens::{Catalogue, Economy, LimitPolicy, ToolDeferral};
 
+use crate::anchor::AnchorFinder;
 use crate::client_prompt::captured;
-use crate::recorded::{Recorded, sessions};
+use crate::recorded::{Recorded, read, sessions};
+use crate::takeover::sent::Marks;
+use memory::{ModeMemory, Watched};
 
 /// The window the recorded client worked in.
 const WINDOW_TOKENS: u64 = 200_000;
@@ -97,17 +105,31 @@ impl PolicyRun {
     }
 }
 
-/// Prints the tables, of these modes only where some are named.
-pub(crate) fn run(
-    folder: &Path,
-    detail: Detail,
-    only: &[String],
-    client: Option<&Path>,
-) -> Result<String, String> {
+/// What is measured.
+pub(crate) struct EconomyRun<'a> {
+    /// Recorded sessions.
+    pub(crate) folder: &'a Path,
+    /// How much is printed.
+    pub(crate) detail: Detail,
+    /// Only these modes, where some are named.
+    pub(crate) only: &'a [String],
+    /// A client whose system prompt and tools are taken.
+    pub(crate) client: Option<&'a Path>,
+    /// Marks of the sessions, for what the views still hold.
+    pub(crate) truth: Option<&'a Path>,
+    /// The model of conversations that name none.
+    pub(crate) model: Option<&'a str>,
+}
+
+/// Prints the tables.
+pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
+    let EconomyRun { folder, detail, only, client, truth, model } = *asked;
     let prompt = client.map_or_else(|| Ok(ClientPrompt::claude_code()), captured)?;
     let error_text = |error: std::io::Error| error.to_string();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(error_text)?;
     let sessions = sessions(folder)?;
+    let memory = truth.map(|truth| Watch::of(folder, truth, &sessions)).transpose()?;
+    let mut memories: Vec<(&str, ModeMemory)> = Vec::new();
     let mut out = String::from(
         "The bill in percent of the recorded client's own prompts, priced by the rules of the provider's cache\n\n",
     );
@@ -132,12 +154,26 @@ pub(crate) fn run(
         let is_asked = |policy: &&Policy| only.is_empty() || only.iter().any(|name| name == policy.name);
         for policy in POLICIES.iter().filter(is_asked) {
             let mut run = PolicyRun::default();
+            let watch = memory.as_ref().filter(|_| summaries == SummaryCost::Free);
+            let mut seen = ModeMemory::default();
             for recorded in &sessions {
-                for (name, report) in runtime.block_on(replayed(recorded, policy, &prompt, summaries))? {
+                let watching = watch.map(|watch| (watch, &mut seen));
+                for (name, report) in
+                    runtime.block_on(replayed(recorded, policy, &prompt, summaries, model, watching))?
+                {
                     run.without.add(&report.without);
                     run.with.add(&report.with);
                     run.rows.push((name, report));
                 }
+            }
+            if run.without.unpriced_calls > 0 {
+                return Err(format!(
+                    "{} of {} calls have no price: name a model with --model for conversations that name none",
+                    run.without.unpriced_calls, run.without.calls
+                ));
+            }
+            if watch.is_some() {
+                memories.push((policy.name, seen));
             }
             let allowed = if summaries == SummaryCost::Free { DEARER_PERCENT.0 } else { DEARER_PERCENT.1 };
             let share = |of: fn(&Bill) -> u64| 100.0 * of(&run.with) as f64 / of(&run.without).max(1) as f64;
@@ -186,6 +222,10 @@ pub(crate) fn run(
          prompt and tools read from the cache; read, messages; written; answers.\n\
          dearer: sessions that cost more than without; worst: the most that had been paid after any call, against without.\n\n",
     );
+    if let Some(watch) = &memory {
+        out.push_str(&memory::table(&memories, &watch.recordings, detail == Detail::Sessions)?);
+        out.push('\n');
+    }
     let whose = client.map_or_else(
         || format!("texts of the sizes of Claude Code {}", ClientPrompt::version()),
         |program| format!("as {} sends them", program.display()),
@@ -238,11 +278,46 @@ fn recall_tools() -> Vec<ToolSchema> {
         .collect()
 }
 
+/// Sessions that are watched for what their views hold.
+struct Watch {
+    marks: Marks,
+    sessions: Vec<(String, Arc<Watched>)>,
+    recordings: Vec<(String, Recording)>,
+}
+
+impl Watch {
+    fn of(folder: &Path, truth: &Path, sessions: &[Recorded]) -> Result<Self, String> {
+        let marks = Marks::read(truth)?;
+        let finder = AnchorFinder::new().map_err(|error| error.to_string())?;
+        let mut found = Self { marks, sessions: Vec::new(), recordings: Vec::new() };
+        for recorded in sessions {
+            let recording = Recording::of(&recorded.transcript);
+            let log = read(&folder.join(&recorded.name))?;
+            let name = short_name(recorded);
+            let watched = Watched::new(name, &recording, &log, &found.marks, &finder);
+            found.sessions.push((name.to_owned(), Arc::new(watched)));
+            found.recordings.push((name.to_owned(), recording));
+        }
+        Ok(found)
+    }
+
+    /// The session of this name, unless it is a sub-agent's.
+    fn session(&self, name: &str) -> Option<&Arc<Watched>> {
+        self.sessions.iter().find(|(one, _)| one == name).map(|(_, watched)| watched)
+    }
+}
+
+fn short_name(recorded: &Recorded) -> &str {
+    recorded.name.split('.').next().unwrap_or_default()
+}
+
 async fn replayed(
     recorded: &Recorded,
     policy: &Policy,
     prompt: &ClientPrompt,
     summaries: SummaryCost,
+    model: Option<&str>,
+    mut watch: Option<(&Watch, &mut ModeMemory)>,
 ) -> Result<Vec<(String, SessionReplay)>, String> {
     let client = match policy.has_generated {
         true => prompt.clone(),
@@ -259,7 +334,7 @@ async fn replayed(
             ..LimitPolicy::for_window(WINDOW_TOKENS)
         };
         let options = ReplayOptions {
-            model: recording.model.clone().unwrap_or_default(),
+            model: recording.model.clone().or(model.map(str::to_owned)).unwrap_or_default(),
             limits,
             ttl: None,
             tool_output: ToolOutputPolicy::default(),
@@ -269,9 +344,19 @@ async fn replayed(
             client: Some(client.clone()),
             own_tools: recall_tools(),
         };
-        let report =
-            replay(&recording, &options).await.map_err(|error| format!("{}: {error}", recorded.name))?;
-        let name = recorded.name.split('.').next().unwrap_or_default();
+        let name = short_name(recorded);
+        let watched = watch.as_mut().filter(|_| agent.is_none());
+        let watched =
+            watched.and_then(|(watch, seen)| Some((watch.session(name)?.watch(), &watch.marks, seen)));
+        let report = match watched {
+            Some((watched, marks, seen)) => {
+                let report = replay_observed(&recording, &options, watched.observer()).await;
+                watched.end(marks, seen)?;
+                report
+            }
+            None => replay(&recording, &options).await,
+        };
+        let report = report.map_err(|error| format!("{}: {error}", recorded.name))?;
         rows.push((agent.map_or_else(|| name.to_owned(), |agent| format!("{name}/{agent}")), report));
     }
     Ok(rows)

@@ -25,12 +25,18 @@ const LIMIT: usize = 20;
 struct Candidate {
     name: &'static str,
     options: &'static str,
+    /// Whether it holds three characters in a row instead of words.
+    holds_trigrams: bool,
 }
 
 const TABLES: [Candidate; 3] = [
-    Candidate { name: "FTS5 unicode61", options: "tokenize='unicode61'" },
-    Candidate { name: "FTS5 porter unicode61", options: "tokenize='porter unicode61'" },
-    Candidate { name: "FTS5 trigram", options: "tokenize='trigram', detail='none'" },
+    Candidate { name: "FTS5 unicode61", options: "tokenize='unicode61'", holds_trigrams: false },
+    Candidate {
+        name: "FTS5 porter unicode61",
+        options: "tokenize='porter unicode61'",
+        holds_trigrams: false,
+    },
+    Candidate { name: "FTS5 trigram", options: "tokenize='trigram', detail='none'", holds_trigrams: true },
 ];
 
 /// Answers a question and says how many hits there are.
@@ -111,7 +117,7 @@ pub(crate) fn run(folder: &Path, messages: usize, tables: bool) -> Result<String
             let _ = writeln!(out, "{:<28} appended {}", table.name, rate(messages, spent));
         }
         let _ = writeln!(out, "{:<28} {:.0} MB", table.name, megabytes(&path));
-        columns.push((table.name, Box::new(move |kind, text| ask_table(&conn, kind, text))));
+        columns.push((table.name, Box::new(move |kind, text| ask_table(&conn, table, kind, text))));
     }
     out.push('\n');
     for kind in kinds(&author) {
@@ -198,9 +204,20 @@ fn ask_record(store: &SqliteStore, kind: &Kind, text: &str) -> Result<usize, Str
     Ok(store.search(&Owner::default(), &query).map_err(told)?.hits.len())
 }
 
-fn ask_table(conn: &Connection, kind: &Kind, text: &str) -> Result<usize, String> {
-    let joint = if kind.is_exact { " " } else { " OR " };
-    let text: Vec<String> = text.split(' ').map(|word| format!("\"{word}\"")).collect();
+/// What a table of trigrams without their places is asked for a word: all of its trigrams.
+fn trigrams(word: &str) -> String {
+    let letters: Vec<char> = word.chars().collect();
+    let parts: Vec<String> =
+        letters.windows(3).map(|part| format!("\"{}\"", part.iter().collect::<String>())).collect();
+    if parts.is_empty() { format!("\"{word}\"") } else { format!("({})", parts.join(" AND ")) }
+}
+
+fn ask_table(conn: &Connection, table: &Candidate, kind: &Kind, text: &str) -> Result<usize, String> {
+    let joint = if kind.is_exact { " AND " } else { " OR " };
+    let text: Vec<String> = text
+        .split(' ')
+        .map(|word| if table.holds_trigrams { trigrams(word) } else { format!("\"{word}\"") })
+        .collect();
     let mut select = conn
         .prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank LIMIT ?2")
         .map_err(failed)?;

@@ -162,10 +162,9 @@ pub(crate) fn run(options: &RecallOptions) -> Result<String, String> {
 fn embedder(options: &RecallOptions) -> Result<Option<Arc<ConfiguredEmbedder>>, String> {
     let Some(model) = &options.static_model else { return Ok(None) };
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
-    let text = |path: &Path| throughline_transcript::compact_json_string(&path.display().to_string());
-    let mut loader = Loader::new().set(&format!("recall.embeddings.static_model={}", text(model)));
+    let mut loader = Loader::new().set(&format!("recall.embeddings.static_model={}", model.display()));
     if let Some(tokenizer) = &options.tokenizer {
-        loader = loader.set(&format!("recall.embeddings.tokenizer={}", text(tokenizer)));
+        loader = loader.set(&format!("recall.embeddings.tokenizer={}", tokenizer.display()));
     }
     let settings = loader.load().map_err(|errors| errors.to_string())?.settings;
     ConfiguredEmbedder::of(&settings, &here, &|_| None)
@@ -312,8 +311,8 @@ fn search(store: &SqliteStore, text: &str, words: Words) -> Result<Vec<Shown>, S
     Ok(answer.hits.into_iter().map(|hit| Shown { seq: hit.seq, text: hit.snippet.text }).collect())
 }
 
-/// Whether the first passages answer a question.
-fn is_answered(answer: &Answer, passages: &[Shown], depth: usize, texts: &[String]) -> bool {
+/// What is read of the first passages: so many words of each, and of all.
+fn first_passages(passages: &[Shown], depth: usize) -> (String, HashSet<u64>) {
     let mut left = MEAN_WORDS * depth;
     let mut read = String::new();
     let mut shown = HashSet::new();
@@ -327,6 +326,23 @@ fn is_answered(answer: &Answer, passages: &[Shown], depth: usize, texts: &[Strin
         read.push_str(&words.join(" "));
         read.push('\n');
     }
+    (read, shown)
+}
+
+/// What one recall reads: the first passages of a search.
+pub(crate) fn recalled(store: &SqliteStore, question: &str, depth: usize) -> Result<String, String> {
+    Ok(first_passages(&search(store, question, Words::Only)?, depth).0)
+}
+
+/// The same by plain BM25 over windows of these texts, for several questions.
+pub(crate) fn recalled_plainly(texts: &[String], questions: &[String], depth: usize) -> Vec<String> {
+    let windows = Windows::new(texts);
+    questions.iter().map(|question| first_passages(&windows.ranked(question, depth), depth).0).collect()
+}
+
+/// Whether the first passages answer a question.
+fn is_answered(answer: &Answer, passages: &[Shown], depth: usize, texts: &[String]) -> bool {
+    let (read, shown) = first_passages(passages, depth);
     let read = fold(&read);
     match answer {
         Answer::Keys(keys) => keys.iter().all(|group| group.iter().any(|key| read.contains(&fold(key)))),

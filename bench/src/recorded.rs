@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use throughline_transcript::{DecodeOptions, Transcript, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Transcript, decode};
 
 /// A session with the name of its file.
 pub(crate) struct Recorded {
@@ -34,14 +34,24 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// All sessions of a folder.
+/// All sessions of a folder; of a file with several, each.
 pub(crate) fn sessions(folder: &Path) -> Result<Vec<Recorded>, String> {
     let mut found = Vec::new();
     for path in files(folder)? {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let transcript =
-            decode(read(&path)?, &DecodeOptions::default()).map_err(|e| format!("{name}: {e}"))?;
-        found.push(Recorded { name, transcript });
+        let bytes = read(&path)?;
+        match decode(bytes.clone(), &DecodeOptions::default()) {
+            Ok(transcript) => found.push(Recorded { name, transcript }),
+            Err(DecodeError::Several { count }) => {
+                for number in 1..=count {
+                    let options = DecodeOptions { pick: Some(number), ..DecodeOptions::default() };
+                    let name = format!("{}-{number}.{name}", name.split('.').next().unwrap_or_default());
+                    let transcript = decode(bytes.clone(), &options).map_err(|e| format!("{name}: {e}"))?;
+                    found.push(Recorded { name, transcript });
+                }
+            }
+            Err(error) => return Err(format!("{name}: {error}")),
+        }
     }
     Ok(found)
 }

@@ -82,6 +82,15 @@ fn push_strings(value: RawJson<'_>, depth: u8, out: &mut String) {
     }
 }
 
+/// The strings among the arguments of a message's calls: what an agent wrote into them, without names and bare numbers.
+pub(crate) fn argument_strings(message: &Message) -> String {
+    let mut out = String::new();
+    for (_, _, arguments) in message.calls() {
+        push_strings(RawJson(message.arguments_text(arguments).trim()), ARGUMENT_DEPTH, &mut out);
+    }
+    out
+}
+
 /// All readable text of a message: words, arguments, results.
 pub(crate) fn all_text(message: &Message, count: Counting) -> String {
     let mut out = String::new();

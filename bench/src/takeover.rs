@@ -20,6 +20,7 @@ mod hermes;
 mod log;
 mod marks;
 mod score;
+pub(crate) mod sent;
 mod table;
 mod text;
 mod truth;

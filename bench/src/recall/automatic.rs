@@ -14,7 +14,7 @@ use throughline_transcript::{Message, decode_message};
 
 use super::{Examined, Source, fill};
 use crate::anchor::{AnchorFinder, stands_in};
-use crate::retention::{Counting, all_text};
+use crate::retention::{Counting, all_text, argument_strings};
 use crate::store::told;
 
 /// Newest messages that are still in view.
@@ -122,12 +122,10 @@ pub(super) fn run(sessions: &[Examined], folder: &Path) -> Result<String, String
 fn needed(finder: &AnchorFinder, after: &[Message], seen: &str) -> HashSet<String> {
     let mut needed = HashSet::new();
     for message in after.iter().filter(|message| message.has_calls()).take(CALLS) {
-        for (_, _, arguments) in message.calls() {
-            let text = throughline_transcript::unescape(&message.arguments_text(arguments));
-            needed.extend(
-                finder.find(&text).into_iter().filter(|anchor| !stands_in(seen, anchor)).map(str::to_owned),
-            );
-        }
+        let written = argument_strings(message);
+        needed.extend(
+            finder.find(&written).into_iter().filter(|anchor| !stands_in(seen, anchor)).map(str::to_owned),
+        );
     }
     needed
 }

@@ -83,12 +83,17 @@ fn locomo_sample(sample: &Value) -> Option<Examined> {
     Some(Examined { name, source: Source::Messages(messages), questions })
 }
 
-/// BEAM: a folder in which every `chat.json` has its `probing_questions.json` beside or below it.
+/// BEAM: a folder in which every `chat.json` has its `probing_questions.json` beside or below it. Where a conversation was
+/// longer than its class, the set's own programs read `chat_trunecated.json` (so spelt) in place of `chat.json`.
 pub(super) fn beam(folder: &Path) -> Result<Vec<Examined>, String> {
+    const SHORTENED: &str = "chat_trunecated.json";
     let mut found = Vec::new();
     let files = json_files(folder)?;
     let is_named = |path: &Path, name: &str| path.file_name().is_some_and(|file| file == name);
-    for chat in files.iter().filter(|path| is_named(path, "chat.json")) {
+    let is_shortened = |chat: &Path| files.contains(&chat.with_file_name(SHORTENED));
+    let is_read =
+        |path: &Path| is_named(path, SHORTENED) || is_named(path, "chat.json") && !is_shortened(path);
+    for chat in files.iter().filter(|path| is_read(path)) {
         let Some(own) = chat.parent() else { continue };
         let probes =
             files.iter().find(|path| is_named(path, "probing_questions.json") && path.starts_with(own));

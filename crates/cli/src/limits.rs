@@ -4,7 +4,7 @@ use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    EngineLimits, ModelInForce, PendingRequest, PriceSource, ThresholdOrigin, learnt_window,
+    EngineLimits, ModelInForce, NotesPrice, PendingRequest, PriceSource, ThresholdOrigin, learnt_window,
 };
 use throughline_models::{
     LimitSources, ModelSpec, RecordedClient, ResolvedLimits, learnt_scope, resolve_limits,
@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::args::WindowArgs;
 use crate::error::{CliError, Exit};
 use crate::model_catalogue::catalogue;
-use crate::record::OpenRecord;
+use crate::record::{OpenRecord, RecordPlace};
 use crate::settings::{SettingFlag, load_settings};
 use crate::token_counter::TokenCounter;
 use crate::ui::table::{Side, TextTable};
@@ -135,6 +135,7 @@ impl TranscriptLimits {
             window_tokens: self.limits.window_tokens,
             limits: EngineLimits::from(&self.limits),
             prices,
+            notes_price: NotesPrice::default(),
         }
     }
 
@@ -299,7 +300,7 @@ fn served_by(
 
 /// The window that an earlier refusal of the configured endpoint stated, where there is a record of one.
 fn learnt(app: &App, wish: &ModelSpec) -> Option<u64> {
-    if app.active_session.is_some() || !app.record_path().exists() {
+    if app.active_session.is_some() || !RecordPlace::of(app).is_ok_and(|place| place.is_there()) {
         return None;
     }
     let endpoint = wish.endpoint(|name| app.variable(name).map(str::to_owned)).ok()?;

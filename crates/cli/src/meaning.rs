@@ -1,15 +1,14 @@
 //! Search by meaning and automatic recall as the settings have them: the embedding model for an opened record.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use throughline_config::Settings;
 use throughline_engine::AutomaticRecall;
 use throughline_models::{ConfiguredEmbedder, EmbeddingWorker};
-use throughline_store::SqliteStore;
 
 use crate::app::App;
 use crate::error::{CliError, Exit};
+use crate::record::RecordStore;
 
 /// The embedding model of the settings, if they name one.
 pub(crate) fn embedder(app: &App, settings: &Settings) -> Result<Option<Arc<ConfiguredEmbedder>>, CliError> {
@@ -21,7 +20,7 @@ pub(crate) fn embedder(app: &App, settings: &Settings) -> Result<Option<Arc<Conf
 
 /// Has search in a record go by meaning too, where that is configured. A model that cannot be used is reported, and search goes by
 /// words.
-pub(crate) fn search_by_meaning(app: &App, settings: &Settings, store: &SqliteStore) {
+pub(crate) fn search_by_meaning(app: &App, settings: &Settings, store: &RecordStore) {
     let _ = attach(app, settings, store);
 }
 
@@ -29,22 +28,26 @@ pub(crate) fn search_by_meaning(app: &App, settings: &Settings, store: &SqliteSt
 pub(crate) fn make_vectors(
     app: &App,
     settings: &Settings,
-    store: &SqliteStore,
+    store: &RecordStore,
     report: impl Fn(&str) + Send + 'static,
 ) {
     let Some(embedder) = attach(app, settings, store) else { return };
-    let path: PathBuf = store.path().to_owned();
+    let Some(path) = store.in_file().map(|store| store.path().to_owned()) else { return };
     if let Err(error) = EmbeddingWorker::start(path, &embedder, report) {
         app.warn(&format!("vectors for search are not made: {error}"));
     }
 }
 
-fn attach(app: &App, settings: &Settings, store: &SqliteStore) -> Option<Arc<ConfiguredEmbedder>> {
-    let embedder = embedder(app, settings);
-    let embedder = embedder.unwrap_or_else(|error| {
+fn attach(app: &App, settings: &Settings, store: &RecordStore) -> Option<Arc<ConfiguredEmbedder>> {
+    let configured = embedder(app, settings);
+    let embedder = configured.unwrap_or_else(|error| {
         app.warn(&format!("search goes by words alone: {}", error.whole_on_one_line()));
         None
     })?;
+    let Some(store) = store.in_file() else {
+        app.warn("search goes by words alone: search by meaning is not available on PostgreSQL yet");
+        return None;
+    };
     store.use_embedder(Arc::<ConfiguredEmbedder>::clone(&embedder));
     Some(embedder)
 }

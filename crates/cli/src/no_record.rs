@@ -21,6 +21,19 @@ pub(crate) fn refused(_error: StoreError) -> CliError {
     no_record()
 }
 
+/// Where a record would be.
+pub(crate) struct RecordPlace;
+
+impl RecordPlace {
+    pub(crate) fn of(_app: &App) -> Result<Self, CliError> {
+        Err(no_record())
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        false
+    }
+}
+
 /// A record that is never opened.
 pub(crate) struct OpenRecord<'a> {
     pub(crate) store: MemoryStore,

@@ -2,24 +2,22 @@
 //! to the user.
 
 pub(crate) mod lock;
+mod place;
 pub(crate) mod session_context;
 #[cfg(test)]
 pub(crate) mod test_samples;
 
-use throughline_store::{
-    LockRequest, Migration, Owner, Session, SessionId, SqliteStore, Store, StoreError, StoreProgress,
-    ViewMessage,
-};
+use throughline_store::{LockRequest, Owner, Session, SessionId, Store as _, StoreError, ViewMessage};
 use throughline_transcript::{Message, Role};
 
 use crate::app::App;
 use crate::args::time::Now;
 use crate::error::{CliError, Exit, io_words, path_words};
-use crate::home;
 use crate::record::lock::{Lock, LockAttempt};
-use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{glimpse, on_one_line, thousands};
+
+pub(crate) use place::{RecordPlace, RecordStore};
 
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
 const ID_ATTEMPTS: usize = 8;
@@ -38,31 +36,9 @@ const WHY_COLUMNS: usize = 7;
 pub(crate) const HOW_TO_BEGIN: &str =
     "`throughline import` reads the histories of Claude Code, Codex and Hermes";
 
-/// Opens the record for writing, making it if it is not there; one of an older version is brought up to date, and the
-/// user is told.
-pub(crate) fn open_store(app: &App) -> Result<SqliteStore, CliError> {
-    home::make_private(app)?;
-    let mut line = ProgressLine::new(app);
-    let opened =
-        SqliteStore::open_following(&app.record_path(), app.now().ms, &mut |progress: StoreProgress| {
-            if line.is_due() {
-                line.show(&format!("migrating the record: {}", progress_words(progress)));
-            }
-        });
-    line.end();
-    let store = opened.map_err(refused)?;
-    if let Some(Migration { from, to, backup }) = store.migration() {
-        app.note(&format!(
-            "the record was migrated from version {from} to version {to}; a backup is in {}",
-            path_words(backup)
-        ));
-    }
-    Ok(store)
-}
-
 /// The opened record, with in whose name it is asked.
 pub(crate) struct OpenRecord<'a> {
-    pub(crate) store: SqliteStore,
+    pub(crate) store: RecordStore,
     pub(crate) owner: Owner,
     pub(crate) now: Now,
     pub(crate) app: &'a App,
@@ -71,12 +47,12 @@ pub(crate) struct OpenRecord<'a> {
 impl<'a> OpenRecord<'a> {
     /// Opens the record for reading and writing; makes it if it is not there.
     pub(crate) fn open(app: &'a App) -> Result<Self, CliError> {
-        Ok(Self::of(open_store(app)?, app))
+        Ok(Self::of(RecordStore::open(app)?, app))
     }
 
     /// Opens the record for reading, if there is one. If not, the user is told how to get one.
     pub(crate) fn open_existing(app: &'a App) -> Result<Option<Self>, CliError> {
-        if app.record_path().exists() {
+        if RecordPlace::of(app)?.is_there() {
             return Self::open_for_reading(app).map(Some);
         }
         app.note(&format!("nothing is recorded yet; {HOW_TO_BEGIN}"));
@@ -98,14 +74,10 @@ impl<'a> OpenRecord<'a> {
     /// Opens the record for reading. That changes nothing, so it works where nothing can be written; a record of an older
     /// version is brought up to date first, which takes writing.
     pub(crate) fn open_for_reading(app: &'a App) -> Result<Self, CliError> {
-        match SqliteStore::open_read_only(&app.record_path()) {
-            Ok(store) => Ok(Self::of(store, app)),
-            Err(StoreError::ReadOnly { .. }) => Self::open(app),
-            Err(other) => Err(refused(other)),
-        }
+        Ok(Self::of(RecordStore::open_for_reading(app)?, app))
     }
 
-    fn of(store: SqliteStore, app: &'a App) -> Self {
+    fn of(store: RecordStore, app: &'a App) -> Self {
         Self { store, owner: Owner::default(), now: app.now(), app }
     }
 
@@ -250,7 +222,7 @@ fn command_words(message: &Message) -> Option<String> {
 }
 
 fn must_exist(app: &App, reference: &str) -> Result<(), CliError> {
-    if app.record_path().exists() {
+    if RecordPlace::of(app)?.is_there() {
         return Ok(());
     }
     Err(unknown(reference).because("nothing is recorded yet").hint(HOW_TO_BEGIN))
@@ -302,6 +274,12 @@ pub(crate) fn refused(error: StoreError) -> CliError {
         }
         StoreError::Busy { .. } => CliError::new(Exit::Busy, words)
             .hint("try again; if nothing else of Throughline runs, `throughline doctor` says more"),
+        StoreError::BadAddress { .. } => CliError::new(Exit::BadConfig, words)
+            .hint("`store.url` reads postgres://USER@HOST/DATABASE"),
+        StoreError::Unreachable { .. } => CliError::new(Exit::Unanswered, words)
+            .hint("`store.url` names the database; check that the server runs and lets this machine in"),
+        StoreError::NotOurs { path, .. } if is_server(&path) => CliError::new(Exit::RecordUnusable, words)
+            .hint("nothing was changed; `store.url` has to name a database for the record alone"),
         StoreError::NotOurs { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("nothing was changed; move the file away, or set THROUGHLINE_HOME to another folder"),
         StoreError::FutureSchema { .. } => CliError::new(Exit::RecordUnusable, words)
@@ -325,6 +303,11 @@ pub(crate) fn refused(error: StoreError) -> CliError {
             .hint("`throughline doctor` examines the record"),
         _ => CliError::new(Exit::RecordUnusable, words),
     }
+}
+
+/// Whether what stands for a path in a message is the address of a server.
+fn is_server(path: &std::path::Path) -> bool {
+    path.to_str().is_some_and(|path| path.starts_with("postgres://"))
 }
 
 #[cfg(test)]

@@ -25,13 +25,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::clients::{self, ClientProgram};
-use crate::error::{CliError, Exit, io_words, path_words};
+use crate::error::{CliError, Exit, io_words};
 use crate::gateways;
 use crate::home;
 use crate::host::LocalHost;
 use crate::meaning::make_vectors;
 use crate::model_client::boxed;
-use crate::record::open_store;
+use crate::record::{RecordPlace, RecordStore};
 use crate::serve::configuration::{ConfigSource, Configuration};
 use crate::serve::log::ServeLog;
 use crate::serve::operator_tools::HomeTools;
@@ -124,14 +124,14 @@ async fn listen(
     let (bound, form) = (loaded.settings.gateway.bind.clone(), loaded.settings.gateway.log);
     let any_user = loaded.settings.gateway.any_user;
     let log = Arc::new(ServeLog::new(&app, form));
-    let store = Arc::new(open_store(&app)?);
+    let store = RecordStore::open(&app)?;
     let problems = Arc::clone(&log);
     make_vectors(&app, &loaded.settings, &store, move |problem| problems.warn(problem));
     let source = ConfigSource {
         args: args.clone(),
         app: Arc::clone(&app),
         log: Arc::clone(&log),
-        store,
+        store: store.shared(),
         host: Arc::new(LocalHost::new(&app, "gateway")),
         health: Arc::default(),
     };
@@ -142,7 +142,14 @@ async fn listen(
     let base_url = base_url(tls.is_some(), address);
     let (others, _running) = shared_home::announce(&source.store, source.host.as_ref());
     shared_home::tell(&app, &others);
-    app.print(&greeting(&app, &base_url, &config.upstreams, &summaries, &access_words(&access, any_user)))?;
+    let record = RecordPlace::of(&app)?.words();
+    app.print(&greeting(
+        &record,
+        &base_url,
+        &config.upstreams,
+        &summaries,
+        &access_words(&access, any_user),
+    ))?;
     let setup = GatewaySetup {
         store: Arc::clone(&source.store),
         owner: Owner::default(),
@@ -201,12 +208,12 @@ fn access_words(access: &AccessPolicy, any_user: bool) -> String {
 }
 
 /// What a person sees who starts it.
-fn greeting(app: &App, base_url: &str, upstreams: &Upstreams, summaries: &str, access: &str) -> String {
+fn greeting(record: &str, base_url: &str, upstreams: &Upstreams, summaries: &str, access: &str) -> String {
     let mut out = format!("Listening on {base_url}\n\nUpstreams:\n");
     for upstream in &upstreams.all {
         out.push_str(&upstreams::line(upstream));
     }
-    out.push_str(&format!("\nRecord: {}\n", path_words(&app.record_path())));
+    out.push_str(&format!("\nRecord: {}\n", record));
     out.push_str(&format!("Summaries: {summaries}\n"));
     out.push_str(&format!("Access: {access}\n"));
     out.push_str(&format!("Page: {base_url}/ui/\n"));

@@ -38,7 +38,7 @@ const SERVERS: [(EndpointKind, &str); 3] = [
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-struct Findings {
+struct MachineFindings {
     agents: Vec<&'static str>,
     sessions: u64,
     newest: Option<SessionLog>,
@@ -48,10 +48,10 @@ struct Findings {
 
 /// Carries it out.
 pub(crate) fn run(app: &App) -> Result<(), CliError> {
-    app.print(&render(&Findings::gather(app), &app.now(), app.width))
+    app.print(&render(&MachineFindings::gather(app), &app.now(), app.width))
 }
 
-impl Findings {
+impl MachineFindings {
     fn gather(app: &App) -> Self {
         let folders: Vec<PathBuf> =
             app.variable("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
@@ -118,7 +118,7 @@ fn answers(app: &App, kind: EndpointKind) -> bool {
 }
 
 /// Ten lines at 80 columns.
-fn render(found: &Findings, now: &Now, width: usize) -> String {
+fn render(found: &MachineFindings, now: &Now, width: usize) -> String {
     let list = |names: &[&str], none: &str| if names.is_empty() { none.to_owned() } else { names.join(", ") };
     let histories = match &found.newest {
         Some(log) => format!(

@@ -10,7 +10,7 @@ fn now() -> Now {
     Now { ms: 10 * 60_000, zone: TimeZone::UTC }
 }
 
-fn shown(found: &Findings, width: usize) -> String {
+fn shown(found: &MachineFindings, width: usize) -> String {
     anstream::adapter::strip_str(&render(found, &now(), width)).to_string()
 }
 
@@ -20,7 +20,7 @@ fn log() -> SessionLog {
 
 #[test]
 fn everything_found_takes_ten_lines() {
-    let found = Findings {
+    let found = MachineFindings {
         agents: vec!["Claude Code", "Codex"],
         sessions: 214,
         newest: Some(log()),
@@ -47,20 +47,22 @@ Next:
 
 #[test]
 fn next_commands_follow_from_what_was_found() {
-    let commands = |found: &Findings| found.next().map(|(command, _)| command);
-    let nothing = Findings::default();
+    let commands = |found: &MachineFindings| found.next().map(|(command, _)| command);
+    let nothing = MachineFindings::default();
     assert_eq!(commands(&nothing), ["throughline compress FILE", "throughline serve"]);
-    let key = Findings { keys: vec!["OPENAI_API_KEY"], ..Findings::default() };
+    let key = MachineFindings { keys: vec!["OPENAI_API_KEY"], ..MachineFindings::default() };
     assert_eq!(commands(&key), ["throughline compress FILE", "throughline chat"]);
-    let server = Findings { servers: vec!["Ollama"], newest: Some(log()), ..Findings::default() };
+    let server =
+        MachineFindings { servers: vec!["Ollama"], newest: Some(log()), ..MachineFindings::default() };
     assert_eq!(commands(&server), ["throughline compress", "throughline chat"]);
-    let agent = Findings { agents: vec!["Codex"], ..key };
+    let agent = MachineFindings { agents: vec!["Codex"], ..key };
     assert_eq!(commands(&agent), ["throughline compress FILE", "throughline serve"]);
 }
 
 #[test]
 fn every_width_keeps_to_the_terminal() {
-    let found = Findings { agents: vec!["Claude Code", "Codex", "opencode"], ..Findings::default() };
+    let found =
+        MachineFindings { agents: vec!["Claude Code", "Codex", "opencode"], ..MachineFindings::default() };
     for width in [40, 60, 80, 120] {
         for line in shown(&found, width).lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");

@@ -15,12 +15,16 @@
 //!
 //! How much stays is chosen among sizes whose views were measured: the smallest is the cheapest to read, a larger one
 //! answers more, so that less has to be read again. The reading again costs a call over the whole fixed part, so a large
-//! fixed part makes a larger view worth while.
+//! fixed part makes a larger view worth while. Notes by a model answer more at any size.
+//!
+//! Notes by a model cost more than the compaction they are for, and save no money: they are memory. Where the client pays
+//! for them, they are bought from what was saved ([`Spending::affords_notes`]), and when to compact is decided as for rules.
 //!
 //! Amounts are in tokens at the price of a prompt token that no cache is involved in.
 
 use throughline_tokens::CachePrices;
 
+use crate::combine::MODEL_TOKENS;
 use crate::pay::{CacheState, PayFigures, PayRule, cost};
 
 /// A size after a compaction that can be chosen.
@@ -30,17 +34,34 @@ struct ViewSize {
     target: u64,
     /// What a view of recorded sessions then has, by the same estimate: some messages are larger than their share.
     left: u64,
-    /// The share of questions about the past that such a view answers, in thousandths.
-    answered: u64,
+    /// The share of questions about the past that such a view answers, in thousandths: with notes by rules, ...
+    answered_by_rules: u64,
+    /// ... and with a model's.
+    answered_by_model: u64,
 }
 
-/// Measured with `throughline-bench takeover --target` on recorded sessions, notes by rules; the table is in
+/// Who writes the notes, and what that has to do with the price of a compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotesBy {
+    /// Rules, for nothing.
+    Rules,
+    /// A model that is asked for every compaction, as part of its price.
+    Model,
+    /// A model that is asked when what was saved pays for it.
+    ModelFromSavings,
+}
+
+/// Measured with `throughline-bench takeover --target --words` on recorded sessions; the table is in
 /// `docs/guide/limits.md`, where tokens are a quarter of the characters (here about 2.5 characters are one).
 static SIZES: [ViewSize; 3] = [
-    ViewSize { target: 5_400, left: 9_000, answered: 865 },
-    ViewSize { target: 10_000, left: 11_200, answered: 911 },
-    ViewSize { target: 20_000, left: 17_300, answered: 941 },
+    ViewSize { target: 5_400, left: 9_000, answered_by_rules: 865, answered_by_model: 962 },
+    ViewSize { target: 10_000, left: 11_200, answered_by_rules: 911, answered_by_model: 970 },
+    ViewSize { target: 20_000, left: 17_300, answered_by_rules: 941, answered_by_model: 983 },
 ];
+/// What notes by a model may bring the cost of a conversation to, in percent of what it would have cost directly, ...
+const NOTES_PERCENT_OF_DIRECT: u64 = 103;
+/// ... and notes together with the compaction they are for.
+const COMPACTED_PERCENT_OF_DIRECT: u64 = 105;
 /// About the share of what stays that is notes, for the price of having a model write them.
 const NOTES_PERCENT: u64 = 60;
 /// The sum depends on the size of the prompt at the time of the compaction, which depends on the sum; this many rounds
@@ -89,12 +110,13 @@ pub struct EconomyPlan {
 }
 
 impl EconomyFigures {
-    /// Decides for these prices, and for notes that a model is asked for, or not.
+    /// Decides for these prices, and for notes that are written by these.
     #[must_use]
-    pub fn plan(&self, prices: CachePrices, asks_model: bool) -> EconomyPlan {
+    pub fn plan(&self, prices: CachePrices, notes: NotesBy) -> EconomyPlan {
+        let asks_model = notes == NotesBy::Model;
         let configured = self.target_tokens.map(|target| [of_target(target)]);
         let sizes: &[ViewSize] = configured.as_ref().map_or(SIZES.as_slice(), |one| one.as_slice());
-        let cycles = sizes.iter().map(|size| self.cycle(prices, asks_model, *size));
+        let cycles = sizes.iter().map(|size| self.cycle(prices, notes, *size));
         let best = cycles.min_by_key(|cycle| cycle.cost_per_call).unwrap_or_default();
         let expected_calls = self.expected_calls();
         let read = prices.read_permille.max(1);
@@ -120,8 +142,9 @@ impl EconomyFigures {
     }
 
     /// What a cycle between two compactions that leave so much costs.
-    fn cycle(&self, prices: CachePrices, asks_model: bool, size: ViewSize) -> Cycle {
-        let ViewSize { target, left, answered } = size;
+    fn cycle(&self, prices: CachePrices, notes: NotesBy, size: ViewSize) -> Cycle {
+        let asks_model = notes == NotesBy::Model;
+        let (ViewSize { target, left, .. }, answered) = (size, size.answered(notes));
         let (growth, read) = (self.growth_tokens.max(1), prices.read_permille.max(1));
         let rule = PayRule { prices, cache: CacheState::Warm, asks_model };
         let forgotten = 1_000_u64.saturating_sub(answered);
@@ -158,6 +181,47 @@ struct Cycle {
     freed: u64,
     cost: u64,
     cost_per_call: u64,
+}
+
+impl ViewSize {
+    fn answered(&self, notes: NotesBy) -> u64 {
+        match notes {
+            NotesBy::Rules => self.answered_by_rules,
+            NotesBy::Model | NotesBy::ModelFromSavings => self.answered_by_model,
+        }
+    }
+}
+
+/// What a conversation has cost so far, beside what the same requests would have cost directly. Amounts are thousandths of
+/// a prompt token that no cache is involved in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spending {
+    /// What was paid, notes included.
+    pub paid: u64,
+    /// What would have been paid directly.
+    pub direct: u64,
+}
+
+impl Spending {
+    /// Whether a model may be paid for notes about a prompt of so many tokens, for a compaction that then leaves so much: if
+    /// the conversation ended with them, it would have cost little more than directly, whatever came after.
+    #[must_use]
+    pub fn affords_notes(&self, prices: CachePrices, prompt_tokens: u64, left_tokens: u64) -> bool {
+        let reading = prompt_tokens.saturating_mul(prices.read_permille);
+        let notes = reading.saturating_add(MODEL_TOKENS.saturating_mul(prices.output_permille));
+        let anew = prices.write_permille.saturating_sub(prices.read_permille);
+        let paid = self.paid.saturating_add(notes);
+        let compacted = paid.saturating_add(left_tokens.saturating_mul(anew));
+        let allowed = |percent| scaled(self.direct, percent, 100);
+        paid <= allowed(NOTES_PERCENT_OF_DIRECT) && compacted <= allowed(COMPACTED_PERCENT_OF_DIRECT)
+    }
+
+    /// A model was paid for notes about a prompt of so many tokens, which was cached.
+    pub fn pay_for_notes(&mut self, prices: CachePrices, prompt_tokens: u64) {
+        let reading = prompt_tokens.saturating_mul(prices.read_permille);
+        let answering = MODEL_TOKENS.saturating_mul(prices.output_permille);
+        self.paid = self.paid.saturating_add(reading).saturating_add(answering);
+    }
 }
 
 /// A configured size: what is left is no smaller than the smallest view that was measured.

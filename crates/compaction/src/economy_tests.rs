@@ -20,46 +20,72 @@ const TALK: EconomyFigures = EconomyFigures {
 
 #[test]
 fn the_point_is_where_reading_has_cost_as_much_as_the_compaction() {
-    let plan = TALK.plan(FIVE_MINUTES, false);
+    let plan = TALK.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
     // Written anew 9,000 x 1.15 = 10,350; sqrt(2 x 10,350 x 1,000 / 0.1) = 14,387 more than what stays.
     assert_eq!((plan.target_tokens, plan.left_tokens, plan.warm_tokens), (5_400, 9_000, 9_000 + 14_387));
     assert_eq!(plan.cold_tokens, 9_000 + 4_500);
-    let for_an_hour = TALK.plan(AN_HOUR, false);
+    let for_an_hour = TALK.plan(AN_HOUR, NotesBy::ModelFromSavings);
     // 9,000 x 1.9 = 17,100; the root is 18,493.
     assert_eq!(for_an_hour.warm_tokens, 9_000 + 18_493);
-    let by_model = TALK.plan(FIVE_MINUTES, true);
+    let by_model = TALK.plan(FIVE_MINUTES, NotesBy::Model);
     assert!(by_model.warm_tokens > plan.warm_tokens, "{by_model:?}");
 }
 
 #[test]
 fn a_short_conversation_is_not_expected_to_repay_a_compaction() {
     // Eight calls are expected: 10,350 tokens need 12,937 freed ones. With three it is 34,500.
-    let eight = EconomyFigures { calls: 8, ..TALK }.plan(FIVE_MINUTES, false);
-    let three = EconomyFigures { calls: 3, ..TALK }.plan(FIVE_MINUTES, false);
+    let eight = EconomyFigures { calls: 8, ..TALK }.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
+    let three = EconomyFigures { calls: 3, ..TALK }.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
     assert_eq!(eight.warm_tokens, 9_000 + 14_387);
     assert_eq!(three.warm_tokens, 9_000 + 34_500);
     // The same when long pauses part a longer one.
-    let parted = EconomyFigures { calls: 12, cold_pauses: 3, ..TALK }.plan(FIVE_MINUTES, false);
+    let parted =
+        EconomyFigures { calls: 12, cold_pauses: 3, ..TALK }.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
     assert_eq!((parted.expected_calls, parted.warm_tokens), (3, three.warm_tokens));
 }
 
 #[test]
 fn a_conversation_that_goes_back_often_keeps_more() {
     let rereads = Rereads { tokens: 200_000, calls: 60 };
-    let plan = EconomyFigures { rereads, ..TALK }.plan(FIVE_MINUTES, false);
-    assert!(plan.target_tokens > 5_400, "{plan:?}");
+    let plan = EconomyFigures { rereads, ..TALK }.plan(FIVE_MINUTES, NotesBy::Rules);
+    let usual = TALK.plan(FIVE_MINUTES, NotesBy::Rules);
+    assert!(plan.target_tokens > usual.target_tokens, "{plan:?}");
     let small_fixed =
         EconomyFigures { fixed_tokens: 500, rereads: Rereads { tokens: 0, calls: 200 }, ..TALK };
     let large_fixed = EconomyFigures { fixed_tokens: 90_000, ..small_fixed };
-    let (small, large) = (small_fixed.plan(FIVE_MINUTES, false), large_fixed.plan(FIVE_MINUTES, false));
+    let (small, large) =
+        (small_fixed.plan(FIVE_MINUTES, NotesBy::Rules), large_fixed.plan(FIVE_MINUTES, NotesBy::Rules));
     assert!(large.left_tokens > small.left_tokens, "{small:?} {large:?}");
 }
 
 #[test]
 fn a_configured_size_holds() {
-    let plan = EconomyFigures { target_tokens: Some(13_300), ..TALK }.plan(FIVE_MINUTES, false);
+    let plan =
+        EconomyFigures { target_tokens: Some(13_300), ..TALK }.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
     assert_eq!((plan.target_tokens, plan.left_tokens), (13_300, 13_300));
-    assert!(plan.warm_tokens > TALK.plan(FIVE_MINUTES, false).warm_tokens);
+    assert!(plan.warm_tokens > TALK.plan(FIVE_MINUTES, NotesBy::ModelFromSavings).warm_tokens);
+}
+
+#[test]
+fn rules_keep_more_than_a_model_where_much_is_read_again() {
+    let again = EconomyFigures { rereads: Rereads { tokens: 200_000, calls: 60 }, ..TALK };
+    let (by_rules, by_model) =
+        (again.plan(FIVE_MINUTES, NotesBy::Rules), again.plan(FIVE_MINUTES, NotesBy::ModelFromSavings));
+    assert!(by_rules.left_tokens > by_model.left_tokens, "{by_rules:?} {by_model:?}");
+}
+
+#[test]
+fn notes_are_bought_from_what_was_saved() {
+    // A prompt of 80,000 tokens: 8,000 for reading it, 12,500 for 2,500 tokens of answer; then 9,000 written for 10,350.
+    let spending = |paid: u64, direct: u64| Spending { paid: paid * 1_000, direct: direct * 1_000 };
+    let affords = |one: Spending| one.affords_notes(FIVE_MINUTES, 80_000, 9_000);
+    // Nothing was saved: 20,500 are three percent of 683,334, and 30,850 five of 617,000.
+    assert!(!affords(spending(683_333, 683_333)) && affords(spending(683_334, 683_334)));
+    // With 50,000 saved notes are affordable at once, in a conversation that is dearer already they are not.
+    assert!(affords(spending(100_000, 150_000)) && !affords(spending(1_000_000, 990_000)));
+    let mut paid = spending(100_000, 150_000);
+    paid.pay_for_notes(FIVE_MINUTES, 80_000);
+    assert_eq!(paid, spending(120_500, 150_000));
 }
 
 proptest! {
@@ -73,17 +99,17 @@ proptest! {
         target_tokens in prop::option::of(1_u64..100_000),
         write_permille in 0_u64..4_000,
         read_permille in 0_u64..2_000,
-        asks_model: bool,
+        notes in prop::sample::select(vec![NotesBy::Rules, NotesBy::Model, NotesBy::ModelFromSavings]),
     ) {
         let rereads = Rereads { tokens: rereads.0, calls: rereads.1 };
         let figures = EconomyFigures { fixed_tokens, growth_tokens, calls, cold_pauses, rereads, target_tokens };
         let prices = CachePrices { write_permille, read_permille, output_permille: 5_000 };
-        let plan = figures.plan(prices, asks_model);
+        let plan = figures.plan(prices, notes);
         prop_assert!(plan.warm_tokens >= plan.left_tokens * 2);
         prop_assert!(plan.cold_tokens >= plan.left_tokens + plan.left_tokens / 2);
         prop_assert!(plan.cold_tokens <= plan.warm_tokens);
         // The more calls are expected, the earlier it pays.
-        let longer = EconomyFigures { calls: calls * 2, ..figures }.plan(prices, asks_model);
+        let longer = EconomyFigures { calls: calls * 2, ..figures }.plan(prices, notes);
         prop_assert!(longer.warm_tokens <= plan.warm_tokens);
     }
 }

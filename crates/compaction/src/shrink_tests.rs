@@ -130,6 +130,15 @@ fn page_keeps_words_and_links() {
 }
 
 #[test]
+fn lines_that_begin_with_a_time_are_a_log() {
+    for moment in ["2026-11-18T10:02:33", "[2026-11-18T10:02:33.120Z]", "10:02:33", "2026/11/18T10:02:33"] {
+        let text: String =
+            (0..400).map(|at| format!("{moment} worker {at} took job {at} and was done\n")).collect();
+        assert_eq!(shrink(&text, &[]).unwrap().kind, ContentKind::Log, "{moment}");
+    }
+}
+
+#[test]
 fn search_keeps_something_of_every_file() {
     let text: String = (0..300)
         .map(|number| format!("src/file{}.rs:{number}:    let value = call({number});\n", number / 50))

@@ -81,18 +81,37 @@ impl fmt::Display for Datum {
     }
 }
 
-/// Masks the password in `https://user:password@host`.
+/// Masks the password in `https://user:password@host`, and in `?password=...` of the address of a database.
 pub(crate) fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let is_database = scheme.starts_with("postgres");
+    // In the address of a database a password is cut off before it is parsed: it may hold any character.
+    let authority_end = match rest.rfind('@').filter(|_| is_database) {
+        Some(at) => rest.get(at..).and_then(|host| host.find(['/', '?'])).map_or(rest.len(), |end| at + end),
+        None => rest.find(['/', '?', '#']).unwrap_or(rest.len()),
+    };
     let (authority, path) = rest.split_at(authority_end);
+    let path = without_password_option(path);
     match authority.rsplit_once('@') {
+        // A user without a password is a name, at a database.
+        Some((user, _)) if is_database && !user.contains(':') => {
+            format!("{scheme}://{authority}{path}")
+        }
         Some((user, host)) => {
             let user = user.split(':').next().unwrap_or_default();
             format!("{scheme}://{user}:****@{host}{path}")
         }
-        None => text.to_owned(),
+        None => format!("{scheme}://{authority}{path}"),
     }
+}
+
+fn without_password_option(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let options = query.split('&').map(|option| match option.split_once('=') {
+        Some((name, _)) if name.to_ascii_lowercase().contains("password") => format!("{name}=****"),
+        _ => option.to_owned(),
+    });
+    format!("{path}?{}", options.collect::<Vec<_>>().join("&"))
 }
 
 /// A Rust type that a setting can be read into.

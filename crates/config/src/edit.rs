@@ -195,7 +195,9 @@ fn bare(kind: ConfigErrorKind) -> ConfigErrors {
 /// Text that names a variable is only known when it is read, so it is checked as text.
 fn checked_as(kind: ValueKind, text: &str) -> ValueKind {
     match kind.form {
-        ValueForm::Name | ValueForm::Address | ValueForm::Variable if text.contains("${") => {
+        ValueForm::Name | ValueForm::Address | ValueForm::Database | ValueForm::Variable
+            if text.contains("${") =>
+        {
             ValueKind { form: ValueForm::Text, ..kind }
         }
         _ => kind,

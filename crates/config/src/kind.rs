@@ -43,6 +43,8 @@ pub(crate) enum ValueForm {
     Name,
     /// A web address, or nothing.
     Address,
+    /// The address of a PostgreSQL database, or nothing.
+    Database,
     /// The name of an environment variable, or nothing. People paste the key itself here, so a bad one is
     /// not shown.
     Variable,
@@ -82,7 +84,12 @@ impl ValueKind {
     pub(crate) fn is_textual(self) -> bool {
         matches!(
             self.form,
-            ValueForm::Text | ValueForm::Name | ValueForm::Address | ValueForm::Variable | ValueForm::Secret
+            ValueForm::Text
+                | ValueForm::Name
+                | ValueForm::Address
+                | ValueForm::Database
+                | ValueForm::Variable
+                | ValueForm::Secret
         )
     }
 
@@ -92,7 +99,9 @@ impl ValueKind {
         if raw.is_null {
             return match self.form {
                 _ if self.optional => Ok(Datum::Absent),
-                ValueForm::Text | ValueForm::Address | ValueForm::Variable => Ok(Datum::Text(String::new())),
+                ValueForm::Text | ValueForm::Address | ValueForm::Database | ValueForm::Variable => {
+                    Ok(Datum::Text(String::new()))
+                }
                 ValueForm::Secret => Ok(Datum::Secret(Secret::default())),
                 _ => Err(self.mismatch("empty".to_owned(), self.to_string())),
             };
@@ -111,6 +120,9 @@ impl ValueKind {
             ValueForm::Name => one_line(word).filter(|text| is_name(text)).map(Datum::Text),
             ValueForm::Address => {
                 one_line(word).filter(|text| text.is_empty() || is_address(text)).map(Datum::Text)
+            }
+            ValueForm::Database => {
+                one_line(word).filter(|text| text.is_empty() || is_database(text)).map(Datum::Text)
             }
             ValueForm::Variable => {
                 one_line(word).filter(|text| text.is_empty() || is_variable(text)).map(Datum::Text)
@@ -216,6 +228,7 @@ impl fmt::Display for ValueKind {
             ValueForm::Text | ValueForm::Secret => f.write_str("text"),
             ValueForm::Name => f.write_str("a name of letters, digits, '-', '_' and '.'"),
             ValueForm::Address => f.write_str("an http:// or https:// address, or empty"),
+            ValueForm::Database => f.write_str("a postgres:// address, or empty"),
             ValueForm::Variable => f.write_str("the name of a variable, or empty"),
         }?;
         f.write_str(self.or_null())
@@ -278,6 +291,11 @@ fn is_name(text: &str) -> bool {
 fn is_address(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !text.contains(char::is_whitespace))
+}
+
+fn is_database(text: &str) -> bool {
+    let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !text.contains(char::is_whitespace))
 }
 
 fn is_variable(text: &str) -> bool {

@@ -111,6 +111,27 @@ fn addresses_need_a_scheme_and_a_host() {
 }
 
 #[test]
+fn addresses_of_databases_are_shown_without_passwords() {
+    let url = "postgres://me:hunter2@db:5433,db2/record?sslmode=require&password=hunter2";
+    let read_url = read(ValueForm::Database, url).unwrap();
+    assert_eq!(read_url, Datum::Text(url.to_owned()));
+    let cases = [
+        (url, "postgres://me:****@db:5433,db2/record?sslmode=require&password=****"),
+        ("postgres://me:hunter2/@?x@db/record", "postgres://me:****@db/record"),
+        ("postgresql://me@db/record", "postgresql://me@db/record"),
+        ("postgres://db/record?user=me&sslpassword=hunter2", "postgres://db/record?user=me&sslpassword=****"),
+    ];
+    for (url, shown) in cases {
+        assert_eq!(Datum::Text(url.to_owned()).to_string(), shown);
+    }
+    for bad in ["mysql://me:hunter2@db/record", "postgres://", "/var/lib/record.db", "postgres://a b"] {
+        let refusal = refusal(ValueForm::Database, bad);
+        assert!(refusal.ends_with("but must be a postgres:// address, or empty"), "{refusal}");
+        assert!(!refusal.contains("hunter2"), "{refusal}");
+    }
+}
+
+#[test]
 fn names_and_variables_have_a_shape() {
     assert!(read(ValueForm::Name, "lcm-2.x_1").is_ok());
     for bad in ["", "two words", "../up", "ümlaut"] {

@@ -40,6 +40,7 @@ fn the_defaults_are_those_of_the_design() {
         security,
         tool_output,
         gateway,
+        store,
     } = Loader::new().load().unwrap().settings;
     assert!(
         compression.enabled && compression.codex_gpt55_autoraise && !compression.abort_on_summary_failure
@@ -78,6 +79,7 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(context.engine, "compressor");
     assert_eq!((model.default.as_str(), model.context_length, model.max_tokens), ("", None, None));
     assert!(security.redact_secrets);
+    assert_eq!(store.url.as_str(), "");
     let limits = (tool_output.result_max_chars, tool_output.step_max_chars, tool_output.preview_chars);
     assert_eq!(limits, (100_000, 200_000, 1_500));
     assert_eq!((gateway.bind.as_str(), gateway.max_body_bytes), ("127.0.0.1:8790", 64 * 1024 * 1024));
@@ -400,7 +402,7 @@ fn many_errors_are_shown_up_to_a_limit() {
 
 #[test]
 fn secrets_do_not_leak_through_any_printing() {
-    let file = "auxiliary: {compression: {api_key: sk-verysecretvalue-1234, base_url: 'https://me:hunter2@host/v1'}}";
+    let file = "auxiliary: {compression: {api_key: sk-verysecretvalue-1234, base_url: 'https://me:hunter2@host/v1'}}\nstore: {url: 'postgres://me:hunter3@db/record'}";
     let loaded = Loader::new()
         .file("config.yaml", file)
         .set("auxiliary.compression.api_key=sk-othersecretvalue-5678")
@@ -413,6 +415,7 @@ fn secrets_do_not_leak_through_any_printing() {
     assert!(!printed.contains("secretvalue"), "{printed}");
     let shown: String = loaded.values.iter().map(|value| value.datum.to_string()).collect();
     assert!(shown.contains("****5678") && shown.contains("https://me:****@host/v1"), "{shown}");
+    assert!(shown.contains("postgres://me:****@db/record") && !shown.contains("hunter"), "{shown}");
 }
 
 /// Pieces of YAML that mean something, put together at random: nearer to trouble than random bytes.

@@ -97,6 +97,11 @@ pub(crate) fn address() -> ValueRule<String> {
     leaf(ValueForm::Address)
 }
 
+/// The address of a database, whose password is not shown.
+pub(crate) fn database() -> ValueRule<String> {
+    leaf(ValueForm::Database)
+}
+
 pub(crate) fn variable() -> ValueRule<String> {
     leaf(ValueForm::Variable)
 }

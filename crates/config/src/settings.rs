@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::datum::Secret;
 use crate::schema::{
-    address, choice, choices, count, entries, name, nested, number, optional, seconds, secret, section,
-    switch, text, tokens, variable,
+    address, choice, choices, count, database, entries, name, nested, number, optional, seconds, secret,
+    section, switch, text, tokens, variable,
 };
 
 section! {
@@ -32,6 +32,8 @@ section! {
         security: SecuritySettings = nested(),
         /// How much of what tools return goes to the model.
         tool_output: ToolOutputSettings = nested(),
+        /// Where the record is.
+        store: StoreSettings = nested(),
         /// The server that other agents talk to.
         gateway: GatewaySettings = nested(),
     }
@@ -320,6 +322,16 @@ section! {
         step_max_chars: usize = count(1_000, 100_000_000),
         /// The size of the excerpt of a result that was set aside, in characters.
         preview_chars: usize = count(0, 100_000),
+    }
+}
+
+section! {
+    /// Where the record is.
+    StoreSettings {
+        /// The address of a PostgreSQL database; empty for the file in the home directory.
+        url: String = database(),
+        /// Connections to that database that a process makes at most.
+        connections: usize = count(1, 1_000),
     }
 }
 

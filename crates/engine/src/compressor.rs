@@ -31,7 +31,7 @@ use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage};
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
 use crate::decide::trigger::{Automatic, Trigger, near_threshold};
-use crate::limits::in_force::ModelInForce;
+use crate::limits::in_force::{ModelInForce, NotesPrice};
 use crate::summary::{OneSummariser, SummariserSource, SummaryHost};
 use live_facts::LiveFacts;
 
@@ -306,7 +306,7 @@ impl Compressor {
         // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
         let full = model.budgets();
         let asks_model = known.is_none() && summariser.maker() == Maker::Model;
-        let due_at = due_at(&tools, &gathered, &model, asks_model);
+        let due_at = due_at(&tools, &gathered, &model, asks_model && !self.pays_from_savings(&model));
         // A host behind the engine protocol does not ask when a compaction is due, and asks for a summary too early.
         let is_near = near_threshold(Automatic::On, conversation.prompt_tokens, due_at);
         if due_at > full.threshold_tokens && !is_near {
@@ -377,7 +377,8 @@ impl Compressor {
         let (model, conversation) = (self.model()?, &request.conversation);
         let tools = self.tools(&model, conversation);
         // Where nobody waits for a model, rules write what was not prepared.
-        let by_rules = self.setup.summary_wait.is_some() && request.trigger == Trigger::ColdCache;
+        let by_rules = self.pays_from_savings(&model) && request.trigger.has_caller()
+            || self.setup.summary_wait.is_some() && request.trigger == Trigger::ColdCache;
         let asks_model = !by_rules
             && self.fitting_preparation(request).is_none()
             && self.setup.summarisers.summariser_for(request).maker() == Maker::Model;
@@ -391,8 +392,13 @@ impl Compressor {
         let model = self.model()?;
         let tools = self.tools(&model, conversation);
         let summariser = self.setup.summarisers.summariser_for(&automatic(conversation, Trigger::Preflight));
-        let asks_model = summariser.maker() == Maker::Model;
+        let asks_model = summariser.maker() == Maker::Model && !self.pays_from_savings(&model);
         Ok(due_at(&tools, &CompactionInput::sizes_of(conversation), &model, asks_model))
+    }
+
+    /// Whether the client pays for a model's notes, from what was saved.
+    fn pays_from_savings(&self, model: &ModelInForce) -> bool {
+        self.setup.summary_wait.is_some() && model.notes_price == NotesPrice::FromSavings
     }
 
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {

@@ -61,7 +61,7 @@ pub use decide::trigger::{Automatic, Trigger};
 pub use dedup_notice::NoticeFilter;
 pub use event::{EngineEvent, EventSink};
 pub use host::Host;
-pub use limits::in_force::{EngineLimits, ModelInForce};
+pub use limits::in_force::{EngineLimits, ModelInForce, NotesPrice};
 pub use limits::in_use::LimitsInUse;
 pub use limits::price_source::PriceSource;
 pub use limits::target::ModelTarget;

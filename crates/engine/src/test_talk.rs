@@ -12,7 +12,7 @@ use throughline_tokens::{CachePrices, ContentProfile, LimitPolicy, Limits, Token
 use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
 
 use crate::context_engine::snapshot::Snapshot;
-use crate::limits::in_force::{EngineLimits, ModelInForce};
+use crate::limits::in_force::{EngineLimits, ModelInForce, NotesPrice};
 
 /// The model of every test.
 pub(crate) const MODEL: &str = "test-model";
@@ -49,6 +49,7 @@ pub(crate) fn model_of(window_tokens: u64) -> ModelInForce {
         window_tokens,
         limits,
         prices: CachePrices::default(),
+        notes_price: NotesPrice::default(),
     }
 }
 

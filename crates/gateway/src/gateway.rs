@@ -88,13 +88,6 @@ impl Gateway {
     /// Says who may use the gateway from now on. Answers that have begun are finished; whoever only listens to what
     /// happens is cut off.
     pub fn set_access(&self, access: AccessPolicy) {
-        if let AccessPolicy::Tokens(book) = &access {
-            let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);
-            let mut meters = self.shared.meters.lock().unwrap_or_else(PoisonError::into_inner);
-            for (_, meter) in meters.extract_if(|name, _| !holds(name)) {
-                meter.revoke();
-            }
-        }
-        *self.shared.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
+        self.shared.set_access(access);
     }
 }

@@ -97,6 +97,18 @@ impl Shared {
         tenant
     }
 
+    /// Says who may use the gateway from now on, and cuts off whoever listens with a token that is no more.
+    pub(crate) fn set_access(&self, access: AccessPolicy) {
+        if let AccessPolicy::Tokens(book) = &access {
+            let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);
+            let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
+            for (_, meter) in meters.extract_if(|name, _| !holds(name)) {
+                meter.revoke();
+            }
+        }
+        *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
+    }
+
     pub(crate) fn access(&self) -> Arc<AccessPolicy> {
         Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -19,6 +19,9 @@ fn is_recent(model: &str) -> bool {
     let Some(name) = model.strip_prefix("claude-") else { return false };
     let mut words = name.split('-');
     let family = words.next().unwrap_or_default();
+    if family.parse::<u32>().is_ok() {
+        return false;
+    }
     let mut version = words.map_while(|word| word.parse::<u32>().ok().filter(|_| word.len() <= 2));
     let major = version.next().unwrap_or(0);
     let minor = version.next().unwrap_or(0);

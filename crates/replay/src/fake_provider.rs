@@ -12,6 +12,7 @@ use throughline_wire::{Answer, AnswerDraft, ReportedUsage, Request, Streaming};
 use tokio_util::sync::CancellationToken;
 
 use crate::bill::{Bill, Purpose, Tariff};
+use crate::observer::{RequestObserver, SentRequest};
 
 /// The clock of the recording, with fixed random numbers.
 #[derive(Debug, Default)]
@@ -51,6 +52,7 @@ pub(crate) struct FakeProvider {
     pub(crate) token_model: TokenModel,
     pub(crate) tariff: Tariff,
     pub(crate) clock: Arc<ReplayClock>,
+    pub(crate) observer: Option<RequestObserver>,
     state: Mutex<ProviderState>,
 }
 
@@ -71,7 +73,7 @@ impl FakeProvider {
     ) -> Self {
         let state =
             Mutex::new(ProviderState { cache, bill: Bill::default(), next: None, summary: String::new() });
-        Self { wire_format, token_model, tariff, clock, state }
+        Self { wire_format, token_model, tariff, clock, observer: None, state }
     }
 
     // Plain figures: a panic elsewhere leaves them usable.
@@ -113,6 +115,9 @@ impl FakeProvider {
         cache.answer_began(&priced, now_ms);
         let mut reported = priced.reported;
         reported.usage.output = answered_tokens;
+        if let Some(observer) = self.observer.as_ref().filter(|_| purpose == Purpose::Conversation) {
+            observer.see(&SentRequest { call: bill.after_calls.len(), request: &request });
+        }
         bill.book(&self.tariff, purpose, reported, priced.fixed_tokens, now_ms);
         Ok(reported)
     }

@@ -11,8 +11,8 @@ use throughline_transcript::{RawJson, WireFormat, compact_json_string};
 use throughline_wire::{RequestParts, System};
 
 use crate::client_prompt::FixedSplit;
+use crate::options::ReplayOptions;
 use crate::recording::Recording;
-use crate::replay::ReplayOptions;
 
 /// The part of every prompt before the messages.
 #[derive(Clone, Debug)]

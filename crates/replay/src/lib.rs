@@ -29,6 +29,8 @@ mod fake_provider;
 mod find_tools;
 mod fixed_prompt;
 mod managed;
+mod observer;
+mod options;
 mod recording;
 mod replay;
 mod reread;
@@ -36,5 +38,7 @@ mod summary_calls;
 
 pub use bill::{Bill, SummaryCost};
 pub use client_prompt::ClientPrompt;
+pub use observer::{RequestObserver, SentRequest};
+pub use options::ReplayOptions;
 pub use recording::{RecordedCall, Recording};
-pub use replay::{ReplayError, ReplayOptions, SessionReplay, replay};
+pub use replay::{ReplayError, SessionReplay, replay, replay_observed};

@@ -2,50 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
-use throughline_engine::{SessionError, ToolOutputPolicy, ToolSchema};
+use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, PrefixCache};
-use throughline_tokens::{Catalogue, LimitPolicy, TokenModel};
+use throughline_tokens::TokenModel;
 use throughline_transcript::WireFormat;
 
 use crate::baseline::{Baseline, PromptError};
 use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
-use crate::client_prompt::{ClientPrompt, FixedSplit};
+use crate::client_prompt::FixedSplit;
 use crate::fake_provider::{FakeProvider, ReplayClock};
 use crate::fixed_prompt::FixedPrompt;
 use crate::managed::{ManagedBill, ManagedReplay};
+use crate::observer::RequestObserver;
+use crate::options::ReplayOptions;
 use crate::recording::{LoggedCall, Recording};
 use crate::reread::RECALL_TOOL;
 
 /// How the model is told to read a result that was shortened.
 const RECALL_WORDS: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}.";
-
-/// The terms of a replay.
-#[derive(Clone, Debug)]
-pub struct ReplayOptions {
-    /// The model whose prices, window and tokens count.
-    pub model: String,
-    /// Its window, and when the conversation is compacted.
-    pub limits: LimitPolicy,
-    /// The cache lifetime Throughline asks for; `None` for the one the recorded client asked for.
-    pub ttl: Option<CacheTtl>,
-    /// The policy for long results, beside their limits.
-    pub tool_output: ToolOutputPolicy,
-    /// What summaries cost.
-    pub summaries: SummaryCost,
-    /// How a model's notes come: as in the gateway, asked for once before each compaction and waited for so long; none for
-    /// notes that are brought up to date until they are needed, as `chat` does.
-    pub summary_wait: Option<Duration>,
-    /// Prices and sizes.
-    pub catalogue: Catalogue,
-    /// What the client sends before its messages, where the log leaves that out and definitions of tools can leave; none for
-    /// text of the same size.
-    pub client: Option<ClientPrompt>,
-    /// Tools of ours that stand behind the client's where results are shortened or tools leave.
-    pub own_tools: Vec<ToolSchema>,
-}
 
 /// A conversation priced twice.
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +62,23 @@ pub enum ReplayError {
 
 /// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.
 pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
+    observed(recording, options, None).await
+}
+
+/// The same, and `observer` is given every request of the conversation that the managed call sends.
+pub async fn replay_observed(
+    recording: &Recording,
+    options: &ReplayOptions,
+    observer: RequestObserver,
+) -> Result<SessionReplay, ReplayError> {
+    observed(recording, options, Some(observer)).await
+}
+
+async fn observed(
+    recording: &Recording,
+    options: &ReplayOptions,
+    observer: Option<RequestObserver>,
+) -> Result<SessionReplay, ReplayError> {
     if recording.calls.is_empty() {
         return Err(ReplayError::NoCalls);
     }
@@ -119,8 +112,10 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
     let without = baseline.bill(cache(baseline.policy))?;
     let policy = policy(ttl_with);
     let clock = Arc::new(ReplayClock::default());
-    let provider =
-        Arc::new(FakeProvider::new(recording.wire_format, token_model, tariff.clone(), clock, cache(policy)));
+    let mut provider =
+        FakeProvider::new(recording.wire_format, token_model, tariff.clone(), clock, cache(policy));
+    provider.observer = observer;
+    let provider = Arc::new(provider);
     let managed = ManagedReplay {
         recording,
         fixed: &fixed,

@@ -6,7 +6,7 @@ use throughline_engine::ToolOutputPolicy;
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
 use throughline_testkit::big_transcript;
-use throughline_tokens::{Catalogue, LimitPolicy};
+use throughline_tokens::{Catalogue, Economy, LimitPolicy};
 use throughline_transcript::{DecodeOptions, WireFormat, decode};
 
 fn talk(json: String) -> Recording {
@@ -88,6 +88,22 @@ async fn compactions_keep_prompts_small_and_their_summaries_are_billed() {
         // Nothing was compacted in the list, so the client alone pays the same whoever would write summaries.
         assert_eq!(rules.without, model.without);
     }
+}
+
+#[tokio::test]
+async fn notes_by_a_model_do_not_put_compactions_off() {
+    let talk = session(WireFormat::Anthropic, 600_000);
+    let mut by_model = options(WireFormat::Anthropic, 200_000);
+    by_model.limits.economy = Economy::BALANCED;
+    by_model.summary_wait = Some(std::time::Duration::from_secs(2));
+    let by_rules = ReplayOptions { summaries: SummaryCost::Free, ..by_model.clone() };
+    let (model, rules) = (priced(&talk, &by_model).await, priced(&talk, &by_rules).await);
+    assert!(rules.with.compactions > 2, "{:?}", rules.with);
+    assert!(model.with.summary_calls > 0, "{:?}", model.with);
+    assert!(model.with.compactions * 10 >= rules.with.compactions * 9, "{:?} {:?}", model.with, rules.with);
+    // They are paid from what was saved.
+    assert!(model.worst_permille <= 1_050, "{}", model.worst_permille);
+    assert!(model.with.micro_usd * 100 <= model.without.micro_usd * 103);
 }
 
 #[tokio::test]

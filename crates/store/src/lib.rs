@@ -55,6 +55,8 @@ mod message_codec;
 mod overview;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "sqlite")]
+mod record_search;
 mod savings;
 mod search;
 mod sessions;

@@ -21,20 +21,33 @@ mod messages;
 mod migrate;
 mod nodes;
 mod rows;
+mod search_index;
+mod search_lookup;
+mod search_source;
 mod sessions;
 mod store_impl;
 mod tls;
 mod value;
 mod views;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::error::Result;
+use crate::ids::Owner;
 
 use connection::ServerPool;
+use search_index::IndexKind;
+
+/// After so many messages of a process the index of whoever wrote last is looked at: with every owner's share of the messages, each is
+/// looked at about as often as they have written so many.
+const LOOK_AT_INDEX_EVERY: usize = 512;
 
 /// The record in a PostgreSQL database.
 #[derive(Debug)]
 pub struct PostgresStore {
     server: ServerPool,
+    /// Messages that were appended.
+    appended: AtomicUsize,
 }
 
 impl PostgresStore {
@@ -47,12 +60,31 @@ impl PostgresStore {
         let server = ServerPool::new(url, connections)?;
         server.reach()?;
         migrate::bring_up_to_date(&server, migrate::STEPS)?;
-        Ok(Self { server })
+        Ok(Self { server, appended: AtomicUsize::new(0) })
+    }
+
+    /// An address as people read it: without user and password.
+    pub fn address_without_password(url: &str) -> Result<String> {
+        Ok(address::ServerAddress::parse(url)?.shown)
     }
 
     /// Where the record is, without password.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.server.address.shown
+    }
+
+    /// Seals what is complete of an owner's index, now and then. It may be done later as well as now, so a failure is no matter.
+    fn seal_in_time(&self, owner: &Owner, appended: usize) {
+        let before = self.appended.fetch_add(appended, Ordering::Relaxed);
+        if before / LOOK_AT_INDEX_EVERY == before.wrapping_add(appended) / LOOK_AT_INDEX_EVERY {
+            return;
+        }
+        for kind in IndexKind::ALL {
+            while matches!(
+                self.server.prepare("sealing the index", |tx| search_index::seal(tx, owner, kind)),
+                Ok(true)
+            ) {}
+        }
     }
 }

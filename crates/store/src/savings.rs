@@ -100,12 +100,14 @@ pub struct Savings {
     pub by_model: Vec<SavingsTotal>,
     /// By the program of the conversation.
     pub by_program: Vec<SavingsTotal>,
+    /// By the name of the access token the calls were made for; the group without a name is calls that needed none.
+    pub by_access_token: Vec<SavingsTotal>,
 }
 
 impl Savings {
     /// Adds up the calls that fit.
     pub fn of(store: &dyn Store, owner: &Owner, filter: &CallFilter, catalogue: &Catalogue) -> Result<Self> {
-        let mut groups: [BTreeMap<String, SavingsTotal>; 3] = Default::default();
+        let mut groups: [BTreeMap<String, SavingsTotal>; 4] = Default::default();
         let mut savings = Self::default();
         let conversations = match &filter.chain_of {
             Some(id) => vec![id.clone()],
@@ -126,7 +128,12 @@ impl Savings {
                     continue;
                 }
                 savings.total.add(&call);
-                let names = [UsageBy::day_name(call.at_ms, 0), call.model.clone(), call.program.clone()];
+                let names = [
+                    UsageBy::day_name(call.at_ms, 0),
+                    call.model.clone(),
+                    call.program.clone(),
+                    call.access_token.clone(),
+                ];
                 for (name, group) in names.into_iter().zip(&mut groups) {
                     let total = group.entry(name.clone()).or_default();
                     total.group = name;
@@ -134,8 +141,9 @@ impl Savings {
                 }
             }
         }
-        let [by_day, by_model, by_program] = groups.map(|group| group.into_values().collect());
-        Ok(Self { by_day, by_model, by_program, ..savings })
+        let [by_day, by_model, by_program, by_access_token] =
+            groups.map(|group| group.into_values().collect());
+        Ok(Self { by_day, by_model, by_program, by_access_token, ..savings })
     }
 }
 
@@ -151,6 +159,7 @@ struct CallSavings {
     at_ms: Millis,
     model: String,
     program: String,
+    access_token: String,
     paid: Option<u64>,
     direct: Option<u64>,
     left_out: LeftOut,
@@ -169,22 +178,24 @@ struct SizedCall {
     shortened_tokens: u64,
 }
 
-/// The calls of a conversation, in order.
+/// The calls of the conversation that a session belongs to, in order.
 fn conversation(
     store: &dyn Store,
     owner: &Owner,
-    tip: &SessionId,
+    member: &SessionId,
     catalogue: &Catalogue,
 ) -> Result<Vec<CallSavings>> {
-    let calls = sized_calls(store, owner, tip)?;
+    let calls = sized_calls(store, owner, member)?;
     let scale = Scale::of(&calls);
     let caches = Caching::of(&calls);
     let mut before: Option<DirectPrompt> = None;
     Ok(calls.iter().map(|call| direct(call, scale, caches, &mut before, catalogue)).collect())
 }
 
-fn sized_calls(store: &dyn Store, owner: &Owner, tip: &SessionId) -> Result<Vec<SizedCall>> {
-    // Tokens said up to each place of the conversation.
+fn sized_calls(store: &dyn Store, owner: &Owner, member: &SessionId) -> Result<Vec<SizedCall>> {
+    let chain = store.chain(owner, member)?;
+    // Tokens said up to each place of the conversation. The transcript of an older session ends where that session does.
+    let tip = chain.last().map_or(member, |last| &last.id);
     let mut said: Vec<(u64, u64)> = Vec::new();
     let mut sum = 0_u64;
     for message in store.transcript(owner, tip)? {
@@ -196,7 +207,7 @@ fn sized_calls(store: &dyn Store, owner: &Owner, tip: &SessionId) -> Result<Vec<
         count => said.get(count - 1).map_or(0, |(_, sum)| *sum),
     };
     let mut sized = Vec::new();
-    for session in store.chain(owner, tip)? {
+    for session in &chain {
         // The store answers with the calls of the whole chain.
         let mut calls = store.calls(owner, &session.id)?;
         calls.retain(|stored| stored.session == session.id);
@@ -337,6 +348,7 @@ fn direct(
         at_ms: call.at_ms,
         model: call.model.clone(),
         program: sized.program.clone(),
+        access_token: call.access_token.clone().unwrap_or_default(),
         paid: call.cost_micro_usd,
         direct: if is_for_notes { Some(0) } else { call.cost_micro_usd },
         left_out,

@@ -10,6 +10,8 @@
 //! Not for: where the index is stored and which rows it covers; that is the store's part.
 
 #[cfg(feature = "sqlite")]
+pub(crate) mod belonging;
+#[cfg(feature = "sqlite")]
 pub(crate) mod case_fold;
 #[cfg(feature = "sqlite")]
 pub(crate) mod fingerprint;
@@ -31,6 +33,8 @@ pub(crate) mod rank;
 pub(crate) mod request;
 #[cfg(feature = "sqlite")]
 pub(crate) mod searchable;
+#[cfg(feature = "sqlite")]
+pub(crate) mod segments;
 #[cfg(feature = "sqlite")]
 pub(crate) mod snippet;
 #[cfg(feature = "sqlite")]

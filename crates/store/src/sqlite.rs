@@ -27,7 +27,7 @@ mod migrate;
 mod nodes;
 mod progress;
 mod rows;
-mod search;
+mod search_source;
 mod sessions;
 mod store_impl;
 mod vectors;
@@ -43,6 +43,7 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 use crate::message_codec;
+use crate::record_search::QuestionMeaning;
 use crate::search::meaning::{EmbedPurpose, Embedder, QuestionVector, VectorState, VectorStep};
 use crate::search::request::{SearchMode, SearchQuery};
 
@@ -273,6 +274,11 @@ impl SqliteStore {
     /// Makes vectors for the next messages that have none; nothing is left to do when no message was looked at. For a worker in the
     /// background: the record is not locked while the model works.
     pub fn embed_next(&self, embedder: &dyn Embedder) -> Result<VectorStep> {
+        // Two processes would pay for the same texts.
+        let turn = vectors::Turn::take(&self.path, self.temporary.is_some());
+        if turn.is_elsewhere() {
+            return Ok(VectorStep { is_elsewhere: true, ..VectorStep::default() });
+        }
         let model = embedder.model();
         let pending = self.read("reading passages", |conn| vectors::pending(conn, model))?;
         if pending.is_empty() {
@@ -304,7 +310,7 @@ impl SqliteStore {
     }
 
     /// The vector of a question, where search by meaning is configured and the question is in plain words.
-    fn meaning_of(&self, query: &SearchQuery) -> Option<search::QuestionMeaning> {
+    fn meaning_of(&self, query: &SearchQuery) -> Option<QuestionMeaning> {
         let embedder = self.embedder.get()?;
         let is_plain = query.mode == SearchMode::Words && !query.words_only && !query.text.trim().is_empty();
         if !is_plain {
@@ -316,7 +322,7 @@ impl SqliteStore {
             let vector = made.vectors.first().and_then(|vector| QuestionVector::new(vector));
             vector.ok_or_else(|| "the model has no vector for these words".to_owned())
         });
-        Some(search::QuestionMeaning { model: embedder.model().to_owned(), vector })
+        Some(QuestionMeaning { model: embedder.model().to_owned(), vector })
     }
 
     /// How far the vectors of a model are.

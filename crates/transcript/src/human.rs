@@ -49,6 +49,7 @@ const CONTINUED_BY_CODEX: &str = "Another language model started to solve this p
 const CONTINUED_BY_HERMES: &str = "[CONTEXT COMPACTION";
 /// As older versions of Hermes wrote it.
 const CONTINUED_BY_OLDER_HERMES: &str = "[CONTEXT SUMMARY]:";
+const CONTINUED_BY_CLINE: &str = "Context summary:\n\n";
 /// Where neighbours of the summary leave it no role of its own, Hermes puts it behind a message it keeps.
 const KEPT_BY_HERMES: &str = "[PRIOR CONTEXT";
 
@@ -56,8 +57,13 @@ impl Message {
     /// Whether a message is a client's own summary of an earlier part of the conversation.
     #[must_use]
     pub fn is_client_summary(&self) -> bool {
-        let openings =
-            [CONTINUED_BY_CLAUDE_CODE, CONTINUED_BY_CODEX, CONTINUED_BY_HERMES, CONTINUED_BY_OLDER_HERMES];
+        let openings = [
+            CONTINUED_BY_CLAUDE_CODE,
+            CONTINUED_BY_CODEX,
+            CONTINUED_BY_HERMES,
+            CONTINUED_BY_OLDER_HERMES,
+            CONTINUED_BY_CLINE,
+        ];
         self.parts().iter().any(|part| match part {
             Part::Text(string) => {
                 let text = self.str(*string);
@@ -79,6 +85,7 @@ const SUMMARY_BY_CLAUDE_CODE: &str = "Your task is to create a detailed summary 
 const WARNED_BY_CLAUDE_CODE: &str = "CRITICAL: Respond with TEXT ONLY.";
 const SUMMARY_BY_CODEX: &str = "You are performing a CONTEXT CHECKPOINT COMPACTION.";
 const SUMMARY_BY_HERMES: &str = "You are a summarization agent creating a context checkpoint.";
+const SUMMARY_BY_CLINE: &str = "Summarize this session for continuation. Be concise and factual.";
 
 impl Message {
     /// Whether a message is a client's own request for a summary. The client does not keep it in the conversation.
@@ -88,7 +95,8 @@ impl Message {
             Part::Text(string) => {
                 let text = self.str(*string);
                 let text = text.trim_start();
-                let openings = [SUMMARY_BY_CLAUDE_CODE, SUMMARY_BY_CODEX, SUMMARY_BY_HERMES];
+                let openings =
+                    [SUMMARY_BY_CLAUDE_CODE, SUMMARY_BY_CODEX, SUMMARY_BY_HERMES, SUMMARY_BY_CLINE];
                 openings.iter().any(|opening| text.starts_with(opening))
                     || (text.starts_with(WARNED_BY_CLAUDE_CODE) && text.contains(SUMMARY_BY_CLAUDE_CODE))
             }

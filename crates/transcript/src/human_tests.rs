@@ -32,6 +32,7 @@ fn requests_for_a_summary_of_the_client_are_recognised() {
         "You are a summarization agent creating a context checkpoint. Treat the turns below as source material.",
         "Your task is to create a detailed summary of the conversation so far.",
         "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of the recent part.",
+        "Summarize this session for continuation. Be concise and factual.\n\n## Goal\nOne sentence.",
     ] {
         let alone = serde_json::to_string(text).unwrap();
         let behind = format!(r#"[{{"type":"text","text":"name a bird"}},{{"type":"text","text":{alone}}}]"#);
@@ -42,6 +43,21 @@ fn requests_for_a_summary_of_the_client_are_recognised() {
         ["Summarise the file.", "What does \"You are performing a CONTEXT CHECKPOINT COMPACTION\" mean?"]
     {
         assert!(!user(&serde_json::to_string(text).unwrap()).asks_for_summary(), "{text}");
+    }
+}
+
+#[test]
+fn summaries_of_clients_are_recognised() {
+    for text in [
+        "This session is being continued from a previous conversation that ran out of context.",
+        "Another language model started to solve this problem; this is its summary.",
+        "[CONTEXT SUMMARY]: the parser is ported",
+        "Context summary:\n\nThe parser is ported.\n\n## Files\nRead:\n- none",
+    ] {
+        assert!(user(&serde_json::to_string(text).unwrap()).is_client_summary(), "{text}");
+    }
+    for text in ["Context summary: what is it?", "Write a context summary:\n\nof this file"] {
+        assert!(!user(&serde_json::to_string(text).unwrap()).is_client_summary(), "{text}");
     }
 }
 

@@ -205,6 +205,9 @@ struct Paths {
 impl<'ast> Visit<'ast> for Paths {
     fn visit_item_mod(&mut self, _: &'ast syn::ItemMod) {}
 
+    // `pub(in crate::a)` names a module without using anything of it.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_impl_item_fn(&mut self, method: &'ast syn::ImplItemFn) {
         if !is_test(&method.attrs) {
             visit::visit_impl_item_fn(self, method);

@@ -33,6 +33,16 @@ fn cycles_are_found_through_re_exports() {
 }
 
 #[test]
+fn a_visibility_is_no_import() {
+    let folder = tempfile::tempdir().unwrap();
+    let stats = workspace(
+        folder.path(),
+        &[("lib.rs", "mod a;"), ("a.rs", "mod b; struct A(b::B);"), ("a/b.rs", "pub(in crate::a) struct B;")],
+    );
+    assert!(stats.crates[0].cycles.is_empty());
+}
+
+#[test]
 fn cycles_leave_out_tests_and_re_exports() {
     let folder = tempfile::tempdir().unwrap();
     let stats = workspace(

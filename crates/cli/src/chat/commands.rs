@@ -5,7 +5,7 @@ use std::time::Duration;
 use owo_colors::OwoColorize as _;
 use throughline_engine::{CompactionResult, ManualCompaction, RecordedState};
 use throughline_redact::Redactor;
-use throughline_store::{EndReason, Store as _, ViewItem};
+use throughline_store::{EndReason, ViewItem};
 
 use super::context_view;
 use super::error::failure_of;

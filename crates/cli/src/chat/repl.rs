@@ -7,7 +7,7 @@ use owo_colors::OwoColorize as _;
 use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Question};
 use throughline_engine::{CompactionResult, SessionError};
 use throughline_models::ModelSpec;
-use throughline_store::{CallFilter, Dependants, SessionFilter, Store as _, UsageOverview};
+use throughline_store::{CallFilter, Dependants, SessionFilter, UsageOverview};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 

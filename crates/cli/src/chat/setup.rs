@@ -14,7 +14,7 @@ use throughline_engine::{
 };
 use throughline_models::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
-use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
+use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, Store};
 use throughline_tokens::Catalogue;
 use throughline_transcript::WireFormat;
 use throughline_wire::Request;
@@ -27,7 +27,7 @@ use crate::host::LocalHost;
 use crate::meaning::{automatic_recall, make_vectors};
 use crate::model_catalogue::catalogue;
 use crate::model_client::{client, configured_slots, not_configured};
-use crate::record::{open_store, refused};
+use crate::record::{RecordStore, refused};
 use crate::settings::load_settings;
 
 /// Ids that are tried for a new conversation.
@@ -46,7 +46,7 @@ pub(super) struct ChatSetup {
     /// The window that `model.context_length` sets.
     window: Option<WindowSetting>,
     pub(super) catalogue: Catalogue,
-    pub(super) store: Arc<SqliteStore>,
+    pub(super) store: Arc<dyn Store>,
     pub(super) owner: Owner,
     pub(super) folder: PathBuf,
     asking: Asking,
@@ -98,7 +98,7 @@ impl ChatSetup {
             CliError::new(Exit::InputUnreadable, "cannot determine the current directory")
                 .because(io_words(&error))
         })?;
-        let store = open_store(app)?;
+        let store = RecordStore::open(app)?;
         // Search says itself when its model does not answer; a line in the middle of a conversation helps nobody.
         make_vectors(app, &settings, &store, |_| ());
         let asking = match (args.yolo, app.can_ask) {
@@ -110,7 +110,7 @@ impl ChatSetup {
             catalogue: catalogue(app)?,
             settings,
             window,
-            store: Arc::new(store),
+            store: store.shared(),
             owner: Owner::default(),
             folder,
             asking,
@@ -231,7 +231,7 @@ impl ChatSetup {
             app: &self.app,
             settings: &self.settings,
             catalogue: &self.catalogue,
-            store: Arc::<SqliteStore>::clone(&self.store),
+            store: Arc::clone(&self.store),
             host: Arc::<LocalHost>::clone(&self.host),
             client,
             health: Arc::clone(&self.health),
@@ -260,7 +260,7 @@ impl ChatSetup {
         let limit = OutputLimit::of(&connected.target.policy);
         Ok(AgentSetup {
             session: SessionSetup {
-                store: Arc::<SqliteStore>::clone(&self.store),
+                store: Arc::clone(&self.store),
                 owner: self.owner.clone(),
                 engine,
                 host: Arc::<LocalHost>::clone(&self.host),
@@ -293,8 +293,7 @@ impl ChatSetup {
         let workspace = Workspace::new(&self.folder).map_err(|error| {
             CliError::new(Exit::InputUnreadable, "cannot work in this folder").because(io_words(&error))
         })?;
-        let store: Arc<dyn Store> = Arc::<SqliteStore>::clone(&self.store);
-        let recall = (store, self.owner.clone(), session.clone());
+        let recall = (Arc::clone(&self.store), self.owner.clone(), session.clone());
         Ok(ToolBox::of_workspace(workspace, self.memory(), recall, limit))
     }
 

@@ -8,10 +8,13 @@ use throughline_store::BackupReport;
 
 use crate::app::App;
 use crate::error::{CliError, Exit, path_words};
-use crate::record::{HOW_TO_BEGIN, OpenRecord, refused};
+use crate::record::{HOW_TO_BEGIN, OpenRecord, RecordPlace, refused};
 use crate::ui::output::print_json;
 use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{bytes_words, counted, on_one_line, wrap};
+
+/// How a record on a server is backed up.
+const INSTEAD: &str = "`pg_dump --format=custom` backs the database up, with its artifacts; docs/guide/fleet.md says how to restore it";
 
 /// Copy the record with its artifacts into one file, while others may go on using it
 #[derive(Debug, Args)]
@@ -33,9 +36,10 @@ pub(crate) struct BackupArgs {
 
 /// Carries out the command.
 pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
-    if !app.record_path().exists() {
+    let path = RecordPlace::of(app)?.file("backup", INSTEAD)?;
+    if !path.exists() {
         return Err(CliError::new(Exit::InputUnreadable, "there is no record to back up")
-            .because(format!("{} is not there", path_words(&app.record_path())))
+            .because(format!("{} is not there", path_words(&path)))
             .hint(HOW_TO_BEGIN));
     }
     if args.file.symlink_metadata().is_ok() {
@@ -45,8 +49,10 @@ pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
     }
     let record = OpenRecord::open_for_reading(app)?;
     let mut line = ProgressLine::new(app);
-    let report =
-        record.store.back_up(&args.file, record.now.ms, &mut |progress| line.show(&progress_words(progress)));
+    let report = record
+        .store
+        .file("backup", INSTEAD)?
+        .back_up(&args.file, record.now.ms, &mut |progress| line.show(&progress_words(progress)));
     line.end();
     let report = report.map_err(refused)?;
     for problem in &report.problems {

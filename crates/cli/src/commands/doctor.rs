@@ -13,10 +13,12 @@ use throughline_store::{
 use crate::app::App;
 use crate::error::{CliError, Exit};
 use crate::host::process::is_alive;
-use crate::record::refused;
+use crate::record::{RecordPlace, refused};
 use crate::ui::output::print_json;
 use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{counted, on_one_line};
+
+const NOT_YET: &str = "a database on a server cannot be examined yet; `pg_amcheck` checks its files";
 
 /// Examine the record: database, indexes, views, artifacts; mend what can be mended
 #[derive(Debug, Args)]
@@ -43,7 +45,7 @@ pub(crate) struct DoctorArgs {
 
 /// Carries out the command.
 pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
-    let path = app.record_path();
+    let path = RecordPlace::of(app)?.file("doctor", NOT_YET)?;
     let examination = Examination {
         depth: if args.quick { Depth::Quick } else { Depth::Thorough },
         now_ms: app.now().ms,

@@ -12,7 +12,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest, ToolSchema};
 use throughline_lcm::{RecallToolset, RecordToolError, RecordTools};
-use throughline_store::{Owner, SqliteStore};
+use throughline_store::{Owner, Store};
 
 use crate::app::App;
 use crate::engines::{EngineParts, Engines};
@@ -21,7 +21,7 @@ use crate::host::LocalHost;
 use crate::meaning::make_vectors;
 use crate::model_catalogue::catalogue;
 use crate::model_client::{boxed, client_for_any};
-use crate::record::open_store;
+use crate::record::RecordStore;
 use crate::settings::load_settings;
 use crate::ui::output::print_json;
 
@@ -118,7 +118,7 @@ fn tools_of_one_session(answers_questions: bool) -> impl Iterator<Item = ToolSch
 /// The record, for the agent that calls.
 #[derive(Clone)]
 struct RecallServer {
-    store: Arc<SqliteStore>,
+    store: Arc<dyn Store>,
     owner: Owner,
     engines: Engines,
 }
@@ -126,13 +126,14 @@ struct RecallServer {
 impl RecallServer {
     async fn open(app: &App) -> Result<Self, CliError> {
         let settings = load_settings(app, &[])?.settings;
-        let store = Arc::new(open_store(app)?);
+        let store = RecordStore::open(app)?;
         make_vectors(app, &settings, &store, |_| ());
+        let store = store.shared();
         let parts = EngineParts {
             app,
             settings: &settings,
             catalogue: &catalogue(app)?,
-            store: Arc::<SqliteStore>::clone(&store),
+            store: Arc::clone(&store),
             host: Arc::new(LocalHost::new(&Arc::new(app.clone()), "mcp")),
             client: &client_for_any(app)?,
             health: Arc::<RouteHealth>::default(),

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::error::CliError;
 use crate::model_catalogue::catalogue;
 use crate::model_client::{client, key_words, model_problem, not_configured, refused, wait_for};
-use crate::record::{self, OpenRecord};
+use crate::record::{self, OpenRecord, RecordPlace};
 use crate::settings::load_settings;
 use crate::ui::output::print_json;
 
@@ -179,7 +179,7 @@ impl ModelLookup<'_> {
 
     /// The window that an earlier refusal stated.
     fn learnt(&self, endpoint: &Endpoint, model: &str) -> Result<Option<u64>, CliError> {
-        if !self.app.record_path().exists() {
+        if !RecordPlace::of(self.app)?.is_there() {
             return Ok(None);
         }
         let record = OpenRecord::open_for_reading(self.app)?;

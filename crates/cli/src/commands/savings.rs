@@ -75,6 +75,7 @@ pub(crate) fn run(args: &SavingsArgs, app: &App) -> Result<(), CliError> {
                 "by_day": savings.by_day,
                 "by_model": savings.by_model,
                 "by_program": savings.by_program,
+                "by_access_token": savings.by_access_token,
             }),
         );
     }

@@ -4,13 +4,14 @@ pub(super) mod view;
 
 use clap::Args;
 use serde_json::json;
-use throughline_store::{CallFilter, Session, UsageOverview};
+use throughline_store::{CallFilter, Savings, SavingsTotal, Session, UsageOverview};
 
 use crate::app::App;
 use crate::args::WindowArgs;
 use crate::args::time::{TimeArg, parse_time};
 use crate::error::CliError;
 use crate::limits::TranscriptLimits;
+use crate::model_catalogue::catalogue;
 use crate::record::session_context::{ContextUse, in_use};
 use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
@@ -45,6 +46,8 @@ pub(crate) struct UsagePage<'a> {
     pub(crate) session: Option<&'a Session>,
     pub(crate) context: Option<(ContextUse, TranscriptLimits)>,
     pub(crate) calls: UsageOverview,
+    /// Of one conversation, what the same requests would have cost directly.
+    pub(crate) savings: Option<SavingsTotal>,
 }
 
 /// Carries out the command.
@@ -73,6 +76,14 @@ pub(crate) fn run(args: &UsageArgs, app: &App) -> Result<(), CliError> {
     let page = UsagePage {
         context: match (&record, &tip) {
             (Some(record), Some(tip)) => Some(in_use(app, record, tip, &args.window)?),
+            _ => None,
+        },
+        savings: match (&record, &tip) {
+            (Some(record), Some(_)) => {
+                let catalogue = catalogue(app)?;
+                let savings = Savings::of(&record.store, &record.owner, &filter, &catalogue);
+                Some(savings.map_err(refused)?.total)
+            }
             _ => None,
         },
         session: tip.as_ref(),
@@ -106,6 +117,7 @@ impl UsagePage<'_> {
             "by_task": self.calls.by_task,
             "by_program": self.calls.by_program,
             "by_cache_miss": self.calls.by_cache_miss,
+            "savings": self.savings,
         })
     }
 }

@@ -46,13 +46,18 @@ pub(crate) fn run(args: &VectorsArgs, app: &App) -> Result<(), CliError> {
         false => OpenRecord::open_existing(app)?,
     };
     let Some(record) = record else { return Ok(()) };
+    let store = record.store.file("vectors", "search on PostgreSQL goes by words, phrases and substrings")?;
+    let mut is_elsewhere = false;
     if args.make {
         let mut line = ProgressLine::new(app);
         let made = loop {
-            match record.store.embed_next(embedder.as_ref()) {
-                Ok(step) if step.messages == 0 => break Ok(()),
+            match store.embed_next(embedder.as_ref()) {
+                Ok(step) if step.messages == 0 => {
+                    is_elsewhere = step.is_elsewhere;
+                    break Ok(());
+                }
                 Ok(_) if line.is_due() => {
-                    let waiting = record.store.vector_state(embedder.model()).map_err(refused)?.waiting;
+                    let waiting = store.vector_state(embedder.model()).map_err(refused)?.waiting;
                     line.show(&format!("making vectors: {} to go", counted(waiting, "message", "messages")));
                 }
                 Ok(_) => {}
@@ -62,12 +67,16 @@ pub(crate) fn run(args: &VectorsArgs, app: &App) -> Result<(), CliError> {
         line.end();
         made?;
     }
-    let state = record.store.vector_state(embedder.model()).map_err(refused)?;
+    let state = store.vector_state(embedder.model()).map_err(refused)?;
     let cost = embedder.cost(state.tokens);
     if args.json {
         return print_json(app, &json!({ "vectors": state, "cost_usd": cost }));
     }
-    app.print(&page(&state, cost))
+    let elsewhere = match is_elsewhere {
+        true => "Another process is making the vectors that are missing.\n",
+        false => "",
+    };
+    app.print(&format!("{}{elsewhere}", page(&state, cost)))
 }
 
 fn page(state: &VectorState, cost: Option<f64>) -> String {

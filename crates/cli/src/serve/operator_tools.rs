@@ -18,6 +18,7 @@ use crate::error::{CliError, path_words};
 use crate::files::write_atomic;
 use crate::home;
 use crate::host::process::is_alive;
+use crate::record::RecordPlace;
 use crate::settings::{bad_settings, load, read_config};
 
 /// The operator's tools of a gateway on one home directory.
@@ -30,7 +31,9 @@ pub(super) struct HomeTools {
 impl OperatorTools for HomeTools {
     fn record_health(&self) -> Result<Value, String> {
         let examination = Examination { depth: Depth::Quick, now_ms: self.app.now().ms, is_alive: &is_alive };
-        let diagnosis = Diagnosis::of_file(&self.app.record_path(), &examination, &mut |_| {});
+        let place = RecordPlace::of(&self.app).map_err(words)?;
+        let path = place.file("doctor", "a database on a server cannot be examined yet").map_err(words)?;
+        let diagnosis = Diagnosis::of_file(&path, &examination, &mut |_| {});
         diagnosis.map(|diagnosis| diagnosis_json(&diagnosis)).map_err(|error| error.to_string())
     }
 

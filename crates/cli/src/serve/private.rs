@@ -9,7 +9,7 @@ use throughline_gateway::{
     AccessPolicy, AccessTokens, Gateway, GatewayEvent, GatewayEvents, GatewayLimits, GatewaySetup, SealKey,
     TokenLimits,
 };
-use throughline_store::{Owner, Store};
+use throughline_store::Owner;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
 use crate::model_client::boxed;
-use crate::record::OpenRecord;
+use crate::record::{OpenRecord, RecordStore};
 
 /// The name of the one token there is.
 const TOKEN_NAME: &str = "open";
@@ -81,7 +81,7 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
         args: serve_args,
         app: Arc::clone(&app),
         log: Arc::new(ServeLog::new(&app, loaded.settings.gateway.log)),
-        store: Arc::new(crate::record::open_store(&app)?) as Arc<dyn Store>,
+        store: RecordStore::open(&app)?.shared(),
         host: Arc::new(LocalHost::new(&app, "open")),
         health: Arc::default(),
     };

@@ -5,14 +5,14 @@
 
 mod json;
 mod toml;
+mod tree;
 mod yaml;
-
-use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-/// How deep settings may be nested.
-const MAX_DEPTH: usize = 64;
+use tree::SettingNode;
+
+pub(crate) use tree::{EditRefusal, TextEdit};
 
 /// How a settings file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,61 +21,6 @@ pub(crate) enum FileFormat {
     Json,
     Toml,
     Yaml,
-}
-
-/// A value and its place in the text.
-#[derive(Clone, Debug, PartialEq)]
-struct SettingNode {
-    /// Its bytes; for a block of YAML and a table of TOML, from its first entry to the end of its last.
-    span: Range<usize>,
-    content: NodeContent,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum NodeContent {
-    Map { entries: Vec<SettingEntry>, layout: MapLayout },
-    List(Vec<SettingNode>),
-    Scalar(Value),
-}
-
-/// Whether a map has a text of its own, from brace to brace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MapLayout {
-    Braces,
-    Block,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct SettingEntry {
-    key: String,
-    key_span: Range<usize>,
-    value: SettingNode,
-}
-
-/// Why a file was not edited.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EditRefusal {
-    /// The text is not of its format.
-    Invalid(String),
-    /// It is, but no change of one place does what was asked for.
-    Unusual,
-}
-
-/// One replacement in a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TextEdit {
-    pub(crate) range: Range<usize>,
-    pub(crate) text: String,
-}
-
-impl TextEdit {
-    fn insert(at: usize, text: String) -> Self {
-        Self { range: at..at, text }
-    }
-
-    pub(crate) fn apply(&self, text: &str) -> Option<String> {
-        Some([text.get(..self.range.start)?, &self.text, text.get(self.range.end..)?].concat())
-    }
 }
 
 impl FileFormat {
@@ -186,49 +131,6 @@ impl FileFormat {
     }
 }
 
-impl SettingNode {
-    fn data(&self) -> Value {
-        match &self.content {
-            NodeContent::Scalar(value) => value.clone(),
-            NodeContent::List(items) => Value::Array(items.iter().map(Self::data).collect()),
-            NodeContent::Map { entries, .. } => {
-                Value::Object(entries.iter().map(|entry| (entry.key.clone(), entry.value.data())).collect())
-            }
-        }
-    }
-
-    fn at(&self, path: &[String]) -> Option<&Self> {
-        path.iter().try_fold(self, |node, name| Some(&node.entry(name)?.value))
-    }
-
-    fn entries(&self) -> &[SettingEntry] {
-        match &self.content {
-            NodeContent::Map { entries, .. } => entries,
-            _ => &[],
-        }
-    }
-
-    fn entry(&self, name: &str) -> Option<&SettingEntry> {
-        self.entries().iter().find(|entry| entry.key == name)
-    }
-
-    /// The deepest map on a path, and the names that it lacks.
-    fn deepest<'a>(&self, path: &'a [String]) -> (&Self, &'a [String]) {
-        let mut node = self;
-        for (passed, name) in path.iter().enumerate() {
-            match node.entry(name) {
-                Some(entry) => node = &entry.value,
-                None => return (node, &path[passed..]),
-            }
-        }
-        (node, &[])
-    }
-
-    fn is_map(&self) -> bool {
-        matches!(self.content, NodeContent::Map { .. })
-    }
-}
-
 /// Puts a value at a path; `None` where something else than a map is on the way.
 fn put(data: &mut Value, path: &[String], value: &Value) -> Option<()> {
     let Some((name, rest)) = path.split_first() else {
@@ -243,24 +145,4 @@ fn take(data: &mut Value, path: &[String]) -> Option<Value> {
     let (name, rest) = path.split_first()?;
     let map = data.as_object_mut()?;
     if rest.is_empty() { map.remove(name) } else { take(map.get_mut(name)?, rest) }
-}
-
-fn newline(text: &str) -> &'static str {
-    if text.contains("\r\n") { "\r\n" } else { "\n" }
-}
-
-/// The start of the line that a place is in.
-fn line_start(text: &str, at: usize) -> usize {
-    text[..at].rfind('\n').map_or(0, |newline| newline + 1)
-}
-
-/// The start of the next line, or the end of the text.
-fn line_end(text: &str, at: usize) -> usize {
-    text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
-}
-
-/// Blanks in front of a place on its line, if there is nothing else.
-fn indentation(text: &str, at: usize) -> Option<&str> {
-    let before = &text[line_start(text, at)..at];
-    before.chars().all(|letter| letter == ' ' || letter == '\t').then_some(before)
 }

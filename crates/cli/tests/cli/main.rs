@@ -43,6 +43,8 @@ mod models;
 #[cfg(unix)]
 mod one_figure;
 mod picture;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod record;
 mod reference;
 mod replay;

@@ -3,6 +3,15 @@
 use crate::harness::World;
 use crate::samples::{long_chat, short_chat};
 
+#[cfg(not(feature = "postgres"))]
+#[test]
+fn a_record_on_postgres_needs_the_feature() {
+    let ended = World::with_config("store: {url: 'postgres://me:s3cret@db/record'}").run(&["sessions"]);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Cargo feature `postgres`"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("s3cret"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_bad_value_in_the_file_is_named_with_its_line_and_range() {
     let world = World::with_config("# mine\ncompression:\n  threshold: 1.7\n");

@@ -60,7 +60,7 @@ pub(super) fn shrink(text: &str) -> Draft {
 
 /// The words of a page, a block a line, links behind their words.
 fn words_of(text: &str) -> String {
-    let mut out = Words::default();
+    let mut out = PageWords::default();
     let mut at = 0;
     let mut link: Option<String> = None;
     while let Some(open) = text.get(at..).and_then(|rest| memchr::memchr(b'<', rest.as_bytes())) {
@@ -125,13 +125,13 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
 
 /// Words with single spaces between them.
 #[derive(Default)]
-struct Words {
+struct PageWords {
     text: String,
     /// Whether a space is due before the next word.
     is_parted: bool,
 }
 
-impl Words {
+impl PageWords {
     fn push(&mut self, text: &str) {
         let mut words = text.split_ascii_whitespace();
         self.is_parted |= text.starts_with(|c: char| c.is_ascii_whitespace());

@@ -35,14 +35,14 @@ pub(super) fn shrink(text: &str) -> Option<Draft> {
         return None;
     }
     serde_json::from_str::<&RawValue>(trimmed).ok()?;
-    let mut out = Writer::default();
+    let mut out = ShortenedJson::default();
     out.value(RawJson(trimmed), 0);
     let left_out = format!("{}, {}", counted(out.elements, "element"), counted(out.bytes, "byte of texts"));
     Some(Draft { text: out.text, left_out })
 }
 
 #[derive(Default)]
-struct Writer {
+struct ShortenedJson {
     text: String,
     /// Elements and members left out.
     elements: usize,
@@ -50,7 +50,7 @@ struct Writer {
     bytes: usize,
 }
 
-impl Writer {
+impl ShortenedJson {
     fn value(&mut self, value: RawJson<'_>, depth: usize) {
         let json = value.0.trim();
         let is_short = json.len() <= LONG_TEXT_BYTES / 4;

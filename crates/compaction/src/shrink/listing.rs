@@ -19,7 +19,14 @@ fn hit(line: &str) -> Option<(&str, &str)> {
     let (path, rest) = line.split_once(':')?;
     let number = rest.find(|c: char| !c.is_ascii_digit())?;
     let is_hit = number > 0 && rest.get(number..).is_some_and(|rest| rest.starts_with([':', '-']));
-    (is_hit && !path.is_empty() && !path.contains(' ')).then_some((path, rest))
+    (is_hit && !path.is_empty() && !path.contains(' ') && !is_moment(path)).then_some((path, rest))
+}
+
+/// Whether what stands before the first colon is the beginning of a time, as in `2026-11-18T10:02:33` and `10:02:33`.
+fn is_moment(text: &str) -> bool {
+    let text = text.trim_start_matches('[');
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '/' | '.' | 'T'))
 }
 
 fn are_mostly(lines: &[&str], is: impl Fn(&str) -> bool) -> bool {
@@ -40,7 +47,7 @@ pub(super) fn is_listing(lines: &[&str]) -> bool {
 
 /// The first hits of each file, every hit that tells of an error, and counts.
 pub(super) fn shrink_search(lines: &[&str]) -> Draft {
-    let mut groups = Groups::default();
+    let mut groups = ListedGroups::default();
     for line in lines.iter().filter(|line| !line.is_empty()) {
         match hit(line) {
             Some((path, rest)) => groups.add(path, rest, HITS_SHOWN, tells_of_error(rest)),
@@ -48,7 +55,7 @@ pub(super) fn shrink_search(lines: &[&str]) -> Draft {
         }
     }
     let mut text = String::new();
-    for Group { name, shown, left_out } in &groups.list {
+    for ListedGroup { name, shown, left_out } in &groups.list {
         for line in shown {
             let line = shortened(line);
             text.push_str(&if name.is_empty() { format!("{line}\n") } else { format!("{name}:{line}\n") });
@@ -63,13 +70,13 @@ pub(super) fn shrink_search(lines: &[&str]) -> Draft {
 
 /// The first names in each folder, and counts.
 pub(super) fn shrink_listing(lines: &[&str]) -> Draft {
-    let mut groups = Groups::default();
+    let mut groups = ListedGroups::default();
     for line in lines.iter().filter(|line| !line.is_empty()) {
         let (folder, name) = line.trim_end_matches('/').rsplit_once('/').unwrap_or(("", line));
         groups.add(folder, name, NAMES_SHOWN, tells_of_error(name));
     }
     let mut text = String::new();
-    for Group { name, shown, left_out } in &groups.list {
+    for ListedGroup { name, shown, left_out } in &groups.list {
         text.push_str(&format!("{name}/ {}", shown.join(" ")));
         if *left_out > 0 {
             text.push_str(&format!(" {MARK}{left_out} more]"));
@@ -80,7 +87,7 @@ pub(super) fn shrink_listing(lines: &[&str]) -> Draft {
     Draft { text, left_out: format!("{} of {}", counted(groups.left_out(), "path"), groups.count) }
 }
 
-struct Group<'a> {
+struct ListedGroup<'a> {
     name: &'a str,
     shown: Vec<&'a str>,
     left_out: usize,
@@ -88,17 +95,17 @@ struct Group<'a> {
 
 /// Lines by what they belong to, in the order in which each came first.
 #[derive(Default)]
-struct Groups<'a> {
-    list: Vec<Group<'a>>,
+struct ListedGroups<'a> {
+    list: Vec<ListedGroup<'a>>,
     places: HashMap<&'a str, usize>,
     count: usize,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> ListedGroups<'a> {
     fn add(&mut self, name: &'a str, line: &'a str, most: usize, is_kept: bool) {
         self.count += 1;
         let place = *self.places.entry(name).or_insert_with(|| {
-            self.list.push(Group { name, shown: Vec::new(), left_out: 0 });
+            self.list.push(ListedGroup { name, shown: Vec::new(), left_out: 0 });
             self.list.len() - 1
         });
         let Some(group) = self.list.get_mut(place) else { return };

@@ -10,7 +10,7 @@ use super::*;
 use crate::compressor::{Compressor, CompressorSetup, OneSummariser};
 use crate::context_engine::ContextEngine as _;
 use crate::context_engine::outcome::CompressOutcome;
-use crate::limits::in_force::EngineLimits;
+use crate::limits::in_force::{EngineLimits, NotesPrice};
 use crate::test_talk::{Diary, MODEL, session, snapshot};
 
 /// A coding session of about so many tokens beside a fixed part.
@@ -35,7 +35,15 @@ fn model(window_tokens: u64, reserved_output_tokens: u64, fixed_tokens: u64) -> 
     let limits = EngineLimits::from(&Limits::beside(&policy, fixed_tokens).unwrap());
     // A model with a price for its answers.
     let prices = CachePrices { output_permille: 5_000, ..CachePrices::default() };
-    ModelInForce { model: MODEL.to_owned(), provider: "test".to_owned(), window_tokens, limits, prices }
+    let notes_price = NotesPrice::default();
+    ModelInForce {
+        model: MODEL.to_owned(),
+        provider: "test".to_owned(),
+        window_tokens,
+        limits,
+        prices,
+        notes_price,
+    }
 }
 
 async fn engine(diary: &Arc<Diary>, model: &ModelInForce) -> Compressor {

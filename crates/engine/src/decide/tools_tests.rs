@@ -17,9 +17,14 @@ fn unused_tools_leave_and_tools_in_use_stay() {
         let at_start = prompt(0, deferral);
         assert!(at_start.drops(&tool(2_000, None)), "{deferral:?}");
         let later = prompt(60, deferral);
-        assert!(later.drops(&tool(2_000, None)), "{deferral:?}: never used in sixty calls");
+        // Sixty calls to come, each with one of a hundred uses. By list it comes back at the price of the whole prompt: 5,000
+        // tokens cost 36,250 if they stay, and 0.6 x (1,500 + 18,750 + 36,250 + 300) = 34,080 if they leave; 2,000 cost 14,500
+        // and 21,030.
+        let tokens = if deferral == ToolDeferral::ByList { 5_000 } else { 2_000 };
+        assert!(later.drops(&tool(tokens, None)), "{deferral:?}: never used in sixty calls");
         assert!(!later.drops(&tool(300, Some(2))), "{deferral:?}: used two calls ago");
     }
+    assert!(!prompt(60, ToolDeferral::ByList).drops(&tool(2_000, None)));
 }
 
 #[test]

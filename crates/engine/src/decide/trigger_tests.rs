@@ -7,14 +7,21 @@ use super::{
     Automatic, CallSince, CompactionVerdict, IdleInput, ModelSwitch, PreflightInput, StayReason, Trigger,
     Urgency, after_answer, before_call, idle_in_ms, near_threshold, switch, while_idle,
 };
-use crate::limits::in_force::{EngineLimits, ModelInForce};
+use crate::limits::in_force::{EngineLimits, ModelInForce, NotesPrice};
 
 /// Window 200,000: threshold 100,000, hygiene 170,000, hard limit 196,000.
 fn model(window_tokens: u64, reserved_output_tokens: u64) -> ModelInForce {
     let policy = LimitPolicy { reserved_output_tokens, ..LimitPolicy::for_window(window_tokens) };
     let limits = EngineLimits::from(&Limits::compute(&policy).unwrap());
     let prices = CachePrices::default();
-    ModelInForce { model: "m".to_owned(), provider: "p".to_owned(), window_tokens, limits, prices }
+    ModelInForce {
+        model: "m".to_owned(),
+        provider: "p".to_owned(),
+        window_tokens,
+        limits,
+        prices,
+        notes_price: NotesPrice::default(),
+    }
 }
 
 const STAY: CompactionVerdict = CompactionVerdict::Stay(StayReason::RoomLeft);

@@ -18,6 +18,19 @@ pub struct ModelInForce {
     /// What its provider's cache costs; the usual ratio where that is not known.
     #[serde(default)]
     pub prices: CachePrices,
+    /// What notes by a model have to do with the price of a compaction. The built-in engine alone asks.
+    #[serde(skip)]
+    pub notes_price: NotesPrice,
+}
+
+/// What notes by a model have to do with the price of a compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NotesPrice {
+    /// They are part of it.
+    #[default]
+    OfCompaction,
+    /// They are paid from what was saved, if that is enough; rules write where it is not.
+    FromSavings,
 }
 
 /// Limits in tokens and messages, as configured and as in force.

@@ -9,7 +9,7 @@ use throughline_tokens::{
 };
 use throughline_transcript::WireFormat;
 
-use crate::limits::in_force::{EngineLimits, ModelInForce};
+use crate::limits::in_force::{EngineLimits, ModelInForce, NotesPrice};
 use crate::limits::price_source::PriceSource;
 use crate::limits::threshold_origin::ThresholdOrigin;
 use crate::upstream::Upstream;
@@ -23,6 +23,10 @@ pub(crate) struct EconomyLimits {
     pub(crate) cold_tokens: u64,
     /// What the messages are to have after a compaction, unless that is configured.
     pub(crate) target_tokens: u64,
+    /// What the messages then have, by our estimate.
+    pub(crate) left_tokens: u64,
+    /// What notes by a model have to do with the price of a compaction.
+    pub(crate) notes_price: NotesPrice,
 }
 
 /// A model that can be asked.
@@ -91,6 +95,7 @@ impl ModelTarget {
             window_tokens: limits.window_tokens,
             limits: EngineLimits::from(&limits),
             prices,
+            notes_price: economy.map(|economy| economy.notes_price).unwrap_or_default(),
         })
     }
 

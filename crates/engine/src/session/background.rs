@@ -44,6 +44,9 @@ impl ManagedSession {
         {
             return;
         }
+        if self.pays_notes_from_savings() && !self.has_notes() && !self.affords_notes(tokens) {
+            return;
+        }
         let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
         // A compaction that does not pay yet is due later; a summary of now would be of no use then.
         let due = engine.compaction_due_at(&snapshot).await;
@@ -102,7 +105,11 @@ impl ManagedSession {
             }
         };
         // The same is not told with every call.
-        if self.compaction.progress.replace(reached) != Some(reached) {
+        let before = self.compaction.progress.replace(reached);
+        if before != Some(reached) {
+            if matches!(reached, PreparationProgress::Covered(_)) {
+                self.note_notes(self.compaction.task_started_at_tokens);
+            }
             self.emit(event);
         }
     }

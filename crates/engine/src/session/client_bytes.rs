@@ -17,6 +17,8 @@ pub struct ClientBytes {
     pub from: usize,
     /// Items of the view with the client's words for each. One that the client left out is not listed.
     pub worded: Vec<(usize, Message)>,
+    /// Items that the client has taken away from where they stood, to show them anew further on.
+    pub moved: Vec<usize>,
 }
 
 impl ManagedSession {
@@ -35,7 +37,7 @@ impl ManagedSession {
 
     /// Takes over the client's words for what it said before, as far as that keeps what was sent.
     pub fn use_client_bytes(&mut self, rewording: ClientBytes) {
-        let ClientBytes { from, mut worded } = rewording;
+        let ClientBytes { from, mut worded, moved } = rewording;
         let from = from.max(self.first_verbatim_item());
         worded.retain(|(item, _)| *item >= from);
         let is_folded = self.is_compacted();
@@ -49,8 +51,9 @@ impl ManagedSession {
                     known.1 = message;
                 }
             }
+            all.retain(|(item, _)| !moved.contains(item));
             worded = all;
-            is_changed = false;
+            is_changed = !moved.is_empty();
         }
         for (item, message) in &mut worded {
             let Some(was) = messages.get(*item).filter(|was| was.json() != message.json()) else { continue };

@@ -97,6 +97,7 @@ impl ManagedSession {
                 let tokens = made.report.tokens;
                 let result = self.commit(*made, ask.trigger, moment).await;
                 if let CompactionResult::Completed(_) = &result {
+                    self.note_left_out(tokens.before.saturating_sub(tokens.after));
                     self.compaction.guard.completed(tokens, GuardInput { tokens: tokens.after, ..moment });
                 }
                 result

@@ -6,14 +6,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use throughline_compaction::{EconomyFigures, Maker, Rereads};
+use throughline_compaction::{EconomyFigures, Maker, NotesBy, Rereads, Spending};
 use throughline_store::{LinkKind, Millis};
-use throughline_tokens::Economy;
+use throughline_tokens::{Economy, Usage};
 use throughline_transcript::{Message, Part, RawJson, Role};
 
 use super::ManagedSession;
+use super::compaction_state::PreparationProgress;
 use crate::compressor::decision::automatic;
 use crate::decide::trigger::{Automatic, CompactionVerdict, StayReason, Trigger, Urgency};
+use crate::limits::in_force::NotesPrice;
 use crate::limits::target::EconomyLimits;
 use crate::prompt::tool_output::{Shortening, ToolOutputPolicy};
 
@@ -33,6 +35,14 @@ pub(super) struct EconomyState {
     calls: u64,
     /// Calls that came after the provider's cache had expired.
     cold_pauses: u64,
+    /// Whether the call that is being made came after such a pause.
+    is_after_pause: bool,
+    /// What was paid since the session was opened, and what the same requests would have cost directly.
+    spending: Spending,
+    /// Tokens that compactions since then took out of the prompt.
+    left_out_tokens: u64,
+    /// The prompt of the last call as the client would have sent it directly.
+    direct_prompt_tokens: Option<u64>,
     /// The limits in force.
     limits: Option<EconomyLimits>,
     /// Whether it was reported that the price is not known.
@@ -85,6 +95,19 @@ impl ManagedSession {
         let asks_model = self.setup.engine.summarisers().is_some_and(|summarisers| {
             summarisers.summariser_for(&automatic(&snapshot, Trigger::Preflight)).maker() == Maker::Model
         });
+        let client_pays = self.setup.engine.summary_wait().is_some();
+        let notes = match (asks_model, client_pays) {
+            (false, _) => NotesBy::Rules,
+            (true, false) => NotesBy::Model,
+            (true, true) if self.has_notes() || self.affords_notes(pending.total_tokens) => {
+                NotesBy::ModelFromSavings
+            }
+            (true, true) => NotesBy::Rules,
+        };
+        let notes_price = match asks_model && client_pays {
+            true => NotesPrice::FromSavings,
+            false => NotesPrice::OfCompaction,
+        };
         let (messages, sizes) = (self.prompt.view.messages(), self.prompt.view.sizes());
         let answers = answers(messages);
         let figures = EconomyFigures {
@@ -95,7 +118,7 @@ impl ManagedSession {
             rereads: rereads(messages, sizes),
             target_tokens: self.setup.target.policy.target_tokens,
         };
-        let plan = figures.plan(self.budget.model.prices, asks_model);
+        let plan = figures.plan(self.budget.model.prices, notes);
         // The plan is in tokens of the estimate, limits are in tokens of the provider.
         let estimated = pending.fixed_tokens.saturating_add(pending.message_tokens).max(1);
         let real = |messages: u64| {
@@ -107,10 +130,77 @@ impl ManagedSession {
             threshold_tokens: real(plan.warm_tokens),
             cold_tokens: real(plan.cold_tokens),
             target_tokens: plan.target_tokens,
+            left_tokens: plan.left_tokens,
+            notes_price,
         };
         let before = self.economy.limits.filter(|before| is_steady(before, &limits));
         self.economy.limits = Some(before.unwrap_or(limits));
         self.economy.limits
+    }
+
+    /// Whether a model's notes are paid from what was saved.
+    pub(super) fn pays_notes_from_savings(&self) -> bool {
+        self.economy.limits.is_some_and(|limits| limits.notes_price == NotesPrice::FromSavings)
+    }
+
+    /// Whether a model was paid for notes for the next compaction.
+    pub(super) fn has_notes(&self) -> bool {
+        matches!(self.compaction.progress, Some(PreparationProgress::Covered(_)))
+    }
+
+    /// Whether what was saved pays for a model's notes about a prompt of so many tokens.
+    pub(super) fn affords_notes(&self, prompt_tokens: u64) -> bool {
+        let left_tokens = self.economy.limits.map_or(0, |limits| limits.left_tokens);
+        self.economy.spending.affords_notes(self.budget.model.prices, prompt_tokens, left_tokens)
+    }
+
+    /// A model wrote notes about a prompt of so many tokens.
+    pub(super) fn note_notes(&mut self, prompt_tokens: u64) {
+        if self.pays_notes_from_savings() {
+            self.economy.spending.pay_for_notes(self.budget.model.prices, prompt_tokens);
+        }
+    }
+
+    /// A compaction took so many tokens out of the prompt.
+    pub(super) fn note_left_out(&mut self, tokens: u64) {
+        self.economy.left_out_tokens = self.economy.left_out_tokens.saturating_add(tokens);
+    }
+
+    /// Another view was chosen: what it leaves out is not known.
+    pub(super) fn forget_left_out(&mut self) {
+        self.economy.left_out_tokens = 0;
+        self.economy.direct_prompt_tokens = None;
+    }
+
+    /// A call was paid for: this much, and directly the same with what compactions took out, read from the cache as far as
+    /// the request before it reached.
+    pub(super) fn note_spending(&mut self, usage: &Usage) {
+        let prices = self.budget.model.prices;
+        let times = |tokens: u64, permille: u64| tokens.saturating_mul(permille);
+        let paid = times(usage.input, 1_000)
+            .saturating_add(times(usage.cache_read, prices.read_permille))
+            .saturating_add(times(usage.cache_write, prices.write_permille))
+            .saturating_add(times(usage.output, prices.output_permille));
+        let left_out = self.economy.left_out_tokens;
+        let whole = usage.prompt().saturating_add(left_out);
+        let before = self.economy.direct_prompt_tokens.replace(whole);
+        let caches = usage.cache_read.saturating_add(usage.cache_write) > 0;
+        let direct = match before.filter(|_| !self.economy.is_after_pause) {
+            _ if left_out == 0 => paid,
+            Some(before) if caches => {
+                let read = before.min(whole);
+                times(read, prices.read_permille)
+                    .saturating_add(times(whole - read, prices.write_permille))
+                    .saturating_add(times(usage.output, prices.output_permille))
+            }
+            _ => {
+                let permille = if caches { prices.write_permille } else { 1_000 };
+                paid.saturating_add(times(left_out, permille))
+            }
+        };
+        let spending = &mut self.economy.spending;
+        spending.paid = spending.paid.saturating_add(paid);
+        spending.direct = spending.direct.saturating_add(direct);
     }
 
     /// Other means of saving money hold from the next call on.
@@ -188,9 +278,8 @@ impl ManagedSession {
 
     /// A call is about to be made: whether it comes after a pause that outlasted the cache.
     pub(super) fn note_pause(&mut self) {
-        if self.is_cache_cold() {
-            self.economy.cold_pauses += 1;
-        }
+        self.economy.is_after_pause = self.is_cache_cold();
+        self.economy.cold_pauses += u64::from(self.economy.is_after_pause);
     }
 
     /// A call was answered.

@@ -242,6 +242,7 @@ impl ManagedSession {
         self.compaction.count = loaded.compactions;
         self.persistence.write = None;
         self.enter_session(reason, old).await;
+        self.forget_left_out();
         // Whoever chose this view does not want it compacted as soon as they look away.
         self.compaction.idle_checked_at = Some(self.prompt.view.len());
         Ok(())

@@ -42,6 +42,7 @@ impl ManagedSession {
         let call = self.with_request_reference(call, &sent);
         let answer = received.answer;
         self.remember_request(&sent, &used, by);
+        self.note_spending(&usage);
         self.record_answer(&answer).await;
         self.book(&sent, call).await;
         if let Some(recorded) = state.on_recorded.take() {

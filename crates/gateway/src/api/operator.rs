@@ -13,7 +13,7 @@ use super::body;
 use super::error::ApiError;
 use super::response;
 use crate::auth::access_tokens::{TokenEntry, TokenLimits};
-use crate::auth::policy::Rights;
+use crate::auth::policy::{AccessPolicy, Rights};
 use crate::blocking::blocking;
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
@@ -151,7 +151,9 @@ pub(super) async fn new_token(shared: &Shared, inbound: &InboundRequest) -> Answ
     let TokenBody { name, owner, limits, operator } = body::required(inbound)?;
     let owner = owner.unwrap_or_else(|| name.clone());
     let token = NewToken { name, owner, limits, operator };
-    let secret = run(move || tools.create_token(&token)).await?;
+    let made = Arc::clone(&tools);
+    let secret = run(move || made.create_token(&token)).await?;
+    take_over(shared, tools).await;
     response::json(&json!({ "token": secret }))
 }
 
@@ -159,8 +161,19 @@ pub(super) async fn new_token(shared: &Shared, inbound: &InboundRequest) -> Answ
 pub(super) async fn revoke_token(shared: &Shared, inbound: &InboundRequest, name: &str) -> Answer {
     let tools = tools(shared, inbound, Wish::Change)?;
     let name = name.to_owned();
-    match run(move || tools.revoke_token(&name)).await? {
-        true => response::json(&json!({})),
+    let revoked = Arc::clone(&tools);
+    match run(move || revoked.revoke_token(&name)).await? {
+        true => {
+            take_over(shared, tools).await;
+            response::json(&json!({}))
+        }
         false => Err(ApiError::not_found("there is no token of that name")),
+    }
+}
+
+/// Makes a change of the tokens count from the next request on. Where the list cannot be read, whoever follows it reports that.
+async fn take_over(shared: &Shared, tools: Arc<dyn OperatorTools>) {
+    if let Ok(book) = run(move || tools.tokens()).await {
+        shared.set_access(AccessPolicy::Tokens(book));
     }
 }

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 
 use throughline_transcript::{Message, Part, Role, strip_injected};
 use twox_hash::XxHash3_128;
@@ -47,35 +48,94 @@ pub(crate) struct MessageKey {
     pub(crate) identity: Option<MessageIdentity>,
     /// Whether a person speaks in it: their words are never taken for the same when they differ.
     pub(crate) is_human: bool,
-    /// How else it may come back, if it holds what its client knows nothing of.
-    pub(crate) seen: Option<ClientForm>,
+    form: OtherForm,
+}
+
+/// In what other form a message may come back. One or none of them: an answer that its client saw in part is no person's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OtherForm {
+    /// In none.
+    Unknown,
+    /// As its client saw it, if it holds what the client knows nothing of.
+    Client(ClientForm),
+    /// Shortened to how it begins, where a person speaks in it.
+    Opening(Opening),
+}
+
+/// How a message of a person begins: some clients add instructions to the newest one and take them away with the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    /// The lower half of a hash.
+    first_line: u64,
+    bytes: NonZeroU32,
+}
+
+impl Opening {
+    /// That of a message; `None` where it says nothing or no person speaks.
+    pub(crate) fn of(message: &Message) -> Option<Self> {
+        let parts = message.is_human().then(|| message.parts())?;
+        let words = parts.iter().find_map(|part| match stable_content(message, part)? {
+            ("text", words) => Some(words),
+            _ => None,
+        })?;
+        let first_line = words.lines().next().unwrap_or_default().trim_end();
+        let bytes = NonZeroU32::new(u32::try_from(words.len()).unwrap_or(u32::MAX))?;
+        Some(Self { first_line: XxHash3_128::oneshot(first_line.as_bytes()) as u64, bytes })
+    }
+
+    /// Whether `later` begins alike and is shorter: something that stood behind the words is gone, and nothing is new.
+    pub(crate) fn is_shortened_to(self, later: Self) -> bool {
+        self.first_line == later.first_line && later.bytes < self.bytes
+    }
 }
 
 impl MessageKey {
     /// A message its client has as it is.
     pub(crate) fn of(message: &Message) -> Self {
-        Self {
-            bytes: bytes_of(message),
-            identity: identity_of(message),
-            is_human: message.is_human(),
-            seen: None,
+        Self::new(bytes_of(message), identity_of(message), message)
+    }
+
+    /// The same, where bytes and identity are known already.
+    pub(crate) fn new(bytes: ByteHash, identity: Option<MessageIdentity>, message: &Message) -> Self {
+        let form = Opening::of(message).map_or(OtherForm::Unknown, OtherForm::Opening);
+        Self { bytes, identity, is_human: message.is_human(), form }
+    }
+
+    /// As its client saw it, if that is not all of it.
+    pub(crate) fn seen_as(self, form: Option<ClientForm>) -> Self {
+        Self { form: form.map_or(self.form, OtherForm::Client), ..self }
+    }
+
+    /// What its client saw of it, if that is not all.
+    pub(crate) fn client_form(&self) -> Option<&ClientForm> {
+        match &self.form {
+            OtherForm::Client(form) => Some(form),
+            OtherForm::Unknown | OtherForm::Opening(_) => None,
+        }
+    }
+
+    /// How it begins, where a person speaks in it.
+    pub(crate) fn opening(&self) -> Option<Opening> {
+        match self.form {
+            OtherForm::Opening(opening) => Some(opening),
+            OtherForm::Unknown | OtherForm::Client(_) => None,
         }
     }
 
     /// A message its client knows nothing of.
     pub(crate) fn unseen(message: &Message) -> Self {
-        Self { seen: Some(ClientForm::NOTHING), ..Self::of(message) }
+        Self::of(message).seen_as(Some(ClientForm::NOTHING))
     }
 
     /// Whether a client may leave it out without leaving the conversation.
     pub(crate) fn may_lack(&self) -> bool {
-        self.identity.is_none() || self.seen.is_some_and(|seen| seen.may_lack)
+        self.identity.is_none() || self.client_form().is_some_and(|form| form.may_lack)
     }
 
     /// Whether a message with this identity says the same.
     pub(crate) fn is(&self, identity: Option<MessageIdentity>) -> bool {
         self.identity == identity
-            || identity.is_some_and(|identity| self.seen.is_some_and(|seen| seen.is(identity)))
+            || identity.is_some_and(|identity| self.client_form().is_some_and(|form| form.is(identity)))
     }
 }
 

@@ -7,10 +7,16 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
+use throughline_engine::ClientBytes;
 use throughline_transcript::{Message, Role};
 
-use crate::lookup::message_key::{ByteHash, ClientForm, MessageIdentity, MessageKey, bytes_of, identity_of};
+use crate::lookup::message_key::{
+    ByteHash, ClientForm, MessageIdentity, MessageKey, Opening, bytes_of, identity_of,
+};
 use crate::recall::client_view::Projection;
+
+/// The most messages a client shows anew before each question: two exchanges, files and pictures.
+const MOST_MOVED_MESSAGES: usize = 4;
 
 /// A message of a request. Most come back unchanged, so who they are is worked out only when their bytes do not tell.
 pub(crate) struct ClientMessage<'a> {
@@ -32,10 +38,13 @@ impl<'a> ClientMessage<'a> {
         *self.identity.get_or_init(|| identity_of(self.message))
     }
 
+    fn opening(&self) -> Option<Opening> {
+        Opening::of(self.message)
+    }
+
     /// As it is recognised later on.
     pub(crate) fn known(&self) -> MessageKey {
-        let (bytes, identity) = (self.bytes, self.identity());
-        MessageKey { bytes, identity, is_human: self.message.is_human(), seen: None }
+        MessageKey::new(self.bytes, self.identity(), self.message)
     }
 }
 
@@ -46,6 +55,8 @@ pub(crate) struct PrefixMatch {
     pub(crate) known: usize,
     /// Messages of the request that repeat them.
     pub(crate) repeated: usize,
+    /// How many of them are worded anew or stand elsewhere.
+    pub(crate) reworded: usize,
 }
 
 impl PrefixMatch {
@@ -86,7 +97,7 @@ fn walk(
     compacted_messages: usize,
     mut pair: impl FnMut(usize, &ClientMessage<'_>),
 ) -> PrefixMatch {
-    let (mut known, mut repeated) = (0, 0);
+    let (mut known, mut repeated, mut reworded) = (0, 0, 0);
     loop {
         match (conversation.get(known), request.get(repeated)) {
             (Some(ours), Some(sent)) if is_same(ours, sent) => {
@@ -101,9 +112,67 @@ fn walk(
                 repeated += 1;
             }
             (Some(_), Some(sent)) if sent.identity().is_none() => repeated += 1,
-            _ => return PrefixMatch { known, repeated },
+            (Some(_), Some(sent)) => {
+                let (ours, rest) = (conversation.get(known..), request.get(repeated..));
+                let (ours, rest) = (ours.unwrap_or_default(), rest.unwrap_or_default());
+                if is_shortened_question(ours, rest) {
+                    pair(known, sent);
+                    known += 1;
+                    repeated += 1;
+                } else if let Some(moved) = moved_messages(ours, rest) {
+                    known += moved;
+                } else {
+                    return PrefixMatch { known, repeated, reworded };
+                }
+                reworded += 1;
+            }
+            _ => return PrefixMatch { known, repeated, reworded },
         }
     }
+}
+
+/// Whether a request has the question that the conversation has here without what its client put behind it, and the same answer.
+fn is_shortened_question(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
+    let ([question, ..], [sent, ..]) = (conversation, request) else { return false };
+    let is_shortened = || match (question.opening(), sent.opening()) {
+        (Some(was), Some(is)) => was.is_shortened_to(is),
+        _ => false,
+    };
+    // Most requests of other conversations have another answer here, which takes no reading to see.
+    is_answered_alike(conversation, request) && is_shortened()
+}
+
+/// Whether what follows the first message is the same answer on both sides, or one that the conversation does not have yet.
+fn is_answered_alike(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
+    let Some(repeated) = request.get(1).filter(|sent| sent.message.role() == Role::Assistant) else {
+        return false;
+    };
+    conversation.get(1).is_none_or(|answer| is_same(answer, repeated))
+}
+
+/// How many messages of the conversation the request has further on: what its client shows before the newest question only, such as the
+/// files it works on and a word of thanks. Here the request goes on with the question that followed, and its answer.
+fn moved_messages(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> Option<usize> {
+    (1..=MOST_MOVED_MESSAGES).find(|&count| {
+        let Some((moved, rest)) = conversation.split_at_checked(count) else { return false };
+        let ([question, ..], [sent, _, later @ ..]) = (rest, request) else { return false };
+        let is_same_question = question.is_human && is_same(question, sent);
+        let goes_on =
+            is_same_question && is_answered_alike(rest, request) || is_shortened_question(rest, request);
+        goes_on && comes_again(moved, later)
+    })
+}
+
+/// Whether the request has these messages: the same speakers, and the same answer at their end. What a person's part of it says, such as
+/// the text of files, may have changed.
+fn comes_again(moved: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
+    let Some(closing) = moved.last().filter(|closing| !closing.is_human && closing.identity.is_some()) else {
+        return false;
+    };
+    request.windows(moved.len()).any(|place| {
+        let is_closed = place.last().is_some_and(|last| is_same(closing, last));
+        is_closed && moved.iter().zip(place).all(|(ours, sent)| ours.is_human == sent.message.is_human())
+    })
 }
 
 fn is_same(ours: &MessageKey, sent: &ClientMessage<'_>) -> bool {
@@ -151,18 +220,17 @@ pub(crate) fn shared_answers(conversation: &[MessageKey], request: &[ClientMessa
     request.iter().filter(is_shared).count()
 }
 
-/// The client's words for the end of a view: pairs of an item and the message that repeats it, and the first item of them.
-/// Items that say nothing of their own and that the client left out are not among them; those it knows nothing of stay in
-/// our words.
+/// The client's words for the end of a view, item by item. Items that say nothing of their own and that the client left out are
+/// not among them; those it knows nothing of stay in our words.
 pub(crate) fn align(
     view: &[Message],
     first_own: usize,
     repeated: &[Message],
     mut projection: Projection<'_>,
-) -> (usize, Vec<(usize, Message)>) {
+) -> ClientBytes {
     let seen = projection.seen(view);
     let (mut item, mut sent) = (view.len(), repeated.len());
-    let mut pairs = Vec::new();
+    let (mut worded, mut moved) = (Vec::new(), Vec::new());
     while item > first_own && sent > 0 {
         let (Some(ours), Some(message)) = (view.get(item - 1), repeated.get(sent - 1)) else {
             break;
@@ -172,26 +240,68 @@ pub(crate) fn align(
         let seen = seen.get(item - 1).copied().flatten();
         let comes_back = |seen: ClientForm| identity_of(message).is_some_and(|identity| seen.is(identity));
         if seen.is_some_and(comes_back) {
-            pairs.push((item - 1, ours.clone()));
+            worded.push((item - 1, ours.clone()));
             item -= 1;
             sent -= 1;
         } else if seen.is_some_and(|seen| seen.may_lack) {
-            pairs.push((item - 1, ours.clone()));
+            worded.push((item - 1, ours.clone()));
             item -= 1;
         } else if ours.json() == message.json() || ours_is() == identity_of(message) {
-            pairs.push((item - 1, message.clone()));
+            worded.push((item - 1, message.clone()));
             item -= 1;
             sent -= 1;
         } else if ours_is().is_none() {
             item -= 1;
         } else if identity_of(message).is_none() {
             sent -= 1;
+        } else if worded.last().is_some_and(|(next, _)| *next == item) && is_shortened(ours, message) {
+            worded.push((item - 1, message.clone()));
+            item -= 1;
+            sent -= 1;
+        } else if let Some(count) = moved_items(view.get(first_own..item).unwrap_or_default(), message) {
+            moved.extend(item - count..item);
+            item -= count;
         } else {
             break;
         }
     }
-    pairs.reverse();
-    (item, pairs)
+    // What stood before the first question may have moved, too.
+    let leading = view.get(..item).unwrap_or_default();
+    let is_moved =
+        sent == 0 && first_own == 0 && is_exchange(leading) && seen.iter().take(item).all(Option::is_none);
+    if is_moved && worded.last().is_some_and(|(next, _)| *next == item) {
+        moved.extend(0..item);
+        item = 0;
+    }
+    worded.reverse();
+    ClientBytes { from: item, worded, moved }
+}
+
+fn is_shortened(ours: &Message, message: &Message) -> bool {
+    match (Opening::of(ours), Opening::of(message)) {
+        (Some(was), Some(is)) => was.is_shortened_to(is),
+        _ => false,
+    }
+}
+
+/// Whether messages may be what a client shows anew before each question.
+fn is_exchange(messages: &[Message]) -> bool {
+    (1..=MOST_MOVED_MESSAGES).contains(&messages.len())
+        && messages.last().is_some_and(|last| last.role() == Role::Assistant)
+        && !messages.iter().any(|item| item.has_calls() || item.has_results())
+}
+
+/// How many items at the end of a view stand behind the one that a message repeats: its client shows them further on.
+fn moved_items(view: &[Message], message: &Message) -> Option<usize> {
+    let identity = identity_of(message);
+    (1..=MOST_MOVED_MESSAGES).find(|count| {
+        let Some((before, moved)) =
+            view.len().checked_sub(count + 1).and_then(|at| view.get(at..)?.split_first())
+        else {
+            return false;
+        };
+        is_exchange(moved) && identity_of(before) == identity
+    })
 }
 
 #[cfg(test)]

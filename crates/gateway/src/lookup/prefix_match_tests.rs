@@ -25,7 +25,7 @@ fn talk(words: &[&str]) -> Vec<Message> {
 fn compared(ours: &[&str], client_messages: &[&str], folded: usize) -> (usize, usize) {
     let known: Vec<MessageKey> = talk(ours).iter().map(MessageKey::of).collect();
     let messages = talk(client_messages);
-    let PrefixMatch { known, repeated } = compare(&known, &ClientMessage::all(&messages), folded);
+    let PrefixMatch { known, repeated, .. } = compare(&known, &ClientMessage::all(&messages), folded);
     (known, repeated)
 }
 
@@ -60,14 +60,60 @@ fn the_end_of_a_view_is_aligned_with_the_clients_words() {
     let nothing = RecallNames::of(&[]);
     let view = talk(&["u1", "a1", "r9", "u2", "a2"]);
     let repeated = talk(&["u0", "a0", "u1", "a1", "u2", "a2"]);
-    let (from, worded) = align(&view, 0, &repeated, Projection::new(&nothing, WireFormat::Chat));
+    let aligned = |from, repeated: &[Message]| {
+        let found = align(&view, from, repeated, Projection::new(&nothing, WireFormat::Chat));
+        assert_eq!(found.moved, Vec::<usize>::new());
+        (found.from, found.worded)
+    };
+    let (from, worded) = aligned(0, &repeated);
     assert_eq!(from, 0);
     assert_eq!(worded.iter().map(|(item, _)| *item).collect::<Vec<_>>(), [0, 1, 3, 4]);
-    let (from, worded) = align(&view, 3, &repeated, Projection::new(&nothing, WireFormat::Chat));
+    let (from, worded) = aligned(3, &repeated);
     assert_eq!((from, worded.len()), (3, 2));
-    let (from, worded) =
-        align(&view, 0, &talk(&["uX", "u2", "a2"]), Projection::new(&nothing, WireFormat::Chat));
+    let (from, worded) = aligned(0, &talk(&["uX", "u2", "a2"]));
     assert_eq!((from, worded.len()), (2, 2));
+}
+
+/// aider puts instructions behind the newest question and takes them away with the next request.
+#[test]
+fn a_question_without_what_its_client_put_behind_it_is_the_same_question() {
+    let ours = ["u1\n\nBe brief.", "a1"];
+    assert_eq!(compared(&ours, &["u1", "a1", "u2"], 0), (2, 2));
+    // Another answer, no answer, another question, and a question with something new are other ways.
+    assert_eq!(compared(&ours, &["u1", "aX", "u2"], 0), (0, 0));
+    assert_eq!(compared(&ours, &["u1"], 0), (0, 0));
+    assert_eq!(compared(&ours, &["uX", "a1", "u2"], 0), (0, 0));
+    assert_eq!(compared(&["u1", "a1"], &["u1\n\nNot the tests.", "a1", "u2"], 0), (0, 0));
+}
+
+/// aider shows the files it works on before the newest question only.
+#[test]
+fn an_exchange_that_moves_before_the_newest_question_is_not_another_way() {
+    let ours = ["ufiles", "aOk.", "u1\n\nBe brief.", "a1"];
+    assert_eq!(compared(&ours, &["u1", "a1", "ufiles", "aOk.", "u2"], 0), (4, 2));
+    // The files were edited; their client's word stays.
+    assert_eq!(compared(&ours, &["u1", "a1", "uothers", "aOk.", "u2"], 0), (4, 2));
+    let ours = ["ufiles", "aOk.", "u1", "a1", "ufiles", "aOk.", "u2", "a2"];
+    assert_eq!(compared(&ours, &["u1", "a1", "u2", "a2", "ufiles", "aOk.", "u3"], 0), (8, 4));
+    // It does not come again, so it was taken away: the conversation is left there.
+    assert_eq!(compared(&ours, &["u1", "a1", "u2", "a2", "u3"], 0), (0, 0));
+    assert_eq!(compared(&ours, &["u1", "aX", "ufiles", "aOk.", "u3"], 0), (0, 0));
+    // The answer is sent and not recorded yet.
+    assert_eq!(compared(&ours[..3], &["u1", "a1", "ufiles", "aOk.", "u2"], 0), (3, 1));
+}
+
+#[test]
+fn a_moved_exchange_leaves_the_view() {
+    let nothing = RecallNames::of(&[]);
+    let view = talk(&["ufiles", "aOk.", "u1", "a1", "ufiles", "aOk.", "u2\n\nBe brief.", "a2"]);
+    let found =
+        align(&view, 0, &talk(&["u1", "a1", "u2", "a2"]), Projection::new(&nothing, WireFormat::Chat));
+    assert_eq!((found.from, found.moved), (0, vec![4, 5, 0, 1]));
+    let words: Vec<(usize, &str)> =
+        found.worded.iter().map(|(item, message)| (*item, message.json())).collect();
+    let said = talk(&["u1", "a1", "u2", "a2"]);
+    let expected: Vec<(usize, &str)> = [2, 3, 6, 7].into_iter().zip(said.iter().map(Message::json)).collect();
+    assert_eq!(words, expected);
 }
 
 /// What a model thought in each round stays in that round, whatever the client makes of the answer.
@@ -99,7 +145,8 @@ fn rounds_keep_our_words_when_a_client_repeats_them_as_one() {
         let known = Projection::new(&names, WireFormat::Anthropic).known(&view);
         let found = compare(&known, &ClientMessage::all(&repeated), 0);
         assert!(found.goes_on(&known) && found.repeated == 2, "{own}: {found:?}");
-        let (from, worded) = align(&view, 0, &repeated, Projection::new(&names, WireFormat::Anthropic));
+        let ClientBytes { from, worded, .. } =
+            align(&view, 0, &repeated, Projection::new(&names, WireFormat::Anthropic));
         let words: Vec<&str> = worded.iter().map(|(_, message)| message.json()).collect();
         assert_eq!((from, words), (0, view.iter().map(Message::json).collect()), "{own}");
     }

@@ -54,7 +54,7 @@ impl Tenant {
         let known = self.keys_of(&said, WireFormat::Responses);
         let before = said.iter().position(|message| message.seq >= to_seq)?;
         let is_of_answer = |at: &usize| {
-            let is_unseen = known.get(*at).is_some_and(|known| known.seen.is_some());
+            let is_unseen = known.get(*at).is_some_and(|known| known.client_form().is_some());
             is_unseen
                 || said.get(*at).and_then(StoredMessage::decode).is_some_and(|message| is_answer(&message))
         };

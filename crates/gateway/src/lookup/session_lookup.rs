@@ -1,5 +1,6 @@
 //! Which conversation a request belongs to: one at hand, one of the record, a branch, or a new one.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use hyper::StatusCode;
@@ -268,8 +269,28 @@ impl Tenant {
                 let is_answered = false;
                 self.open_sibling(turn, &key, &slot, is_answered).await
             }
-            _ => self.open_new(turn, &key, client_messages).await,
+            _ => match self.slot_begun_otherwise(&scope, client_messages) {
+                Some(slot) => {
+                    self.pool.touch(&slot);
+                    Ok(SlotCandidate::at_hand(slot))
+                }
+                None => self.open_new(turn, &key, client_messages).await,
+            },
         }
+    }
+
+    /// The conversation at hand that a request repeats as a whole although it begins otherwise: what stood before its first question
+    /// stands further on now.
+    fn slot_begun_otherwise(
+        &self,
+        scope: &str,
+        client_messages: &[ClientMessage<'_>],
+    ) -> Option<Arc<SessionSlot>> {
+        let all = self.pool.of_owner(&self.setup.owner).into_iter();
+        let slots = all.filter(|slot| slot.key.own_id() == Some(scope) && !slot.is_new()).collect();
+        best(slots, client_messages, 0)
+            .filter(|(_, (found, goes_on))| *goes_on && found.reworded > 0)
+            .map(|(slot, _)| slot)
     }
 
     /// Names the client's session for a request that does not, by the conversation at hand that it repeats as a whole. Older
@@ -425,7 +446,7 @@ impl Tenant {
             .iter()
             .take(found.known)
             .rev()
-            .take_while(|known| known.seen.is_some_and(|seen| seen.may_lack));
+            .take_while(|known| known.client_form().is_some_and(|form| form.may_lack));
         let shared = compacted + found.known - led.count();
         let said = transcript.get(..shared).unwrap_or_default();
         // What begins alike and was never answered alike is another conversation.
@@ -458,7 +479,7 @@ fn best(
         let found = slot.compare(client_messages, compacted);
         (slot, found)
     });
-    compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.known))
+    compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.known, Reverse(found.reworded)))
 }
 
 /// Under what a conversation is looked for by those who know its id.

@@ -1,6 +1,6 @@
 //! The conversation as a client sends it: what it repeats, and what is new.
 
-use throughline_engine::{ClientBytes, IncomingMessage, ManagedSession};
+use throughline_engine::{IncomingMessage, ManagedSession};
 use throughline_transcript::Message;
 use throughline_wire::Request;
 
@@ -34,8 +34,8 @@ impl ClientHistory {
         let none = RecallNames::none();
         let names = if recall.names().is_taken(request) { &none } else { recall.names() };
         let projection = Projection::new(names, session.wire_format());
-        let (from, worded) = align(session.messages(), session.first_verbatim_item(), &messages, projection);
-        session.use_client_bytes(ClientBytes { from, worded });
+        let worded = align(session.messages(), session.first_verbatim_item(), &messages, projection);
+        session.use_client_bytes(worded);
         let pending = PendingResults::of(recall, request, session, &new);
         pending.settle((recall, request), &gateway.setup.owner, session, &mut new, known).await;
         new.into_iter().map(IncomingMessage::from).collect()

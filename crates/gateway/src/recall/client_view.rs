@@ -54,7 +54,7 @@ impl<'a> Projection<'a> {
     /// The next messages as they are recognised later on.
     pub(crate) fn known(&mut self, messages: &[Message]) -> Vec<MessageKey> {
         let all = messages.iter().zip(self.seen(messages));
-        all.map(|(message, seen)| MessageKey { seen, ..MessageKey::of(message) }).collect()
+        all.map(|(message, seen)| MessageKey::of(message).seen_as(seen)).collect()
     }
 
     /// How the next messages come back, where that may be otherwise than as they are.

@@ -1,15 +1,13 @@
 //! Compactions that a client asks for, as Codex does.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use throughline_gateway::SealKey;
-use throughline_store::{Owner, SearchQuery, SessionFilter, SqliteStore};
+use throughline_store::{Owner, SearchQuery, SessionFilter};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::WireFormat;
 use throughline_wire::StreamDecoder;
 
-use crate::stage::{MODEL, Stage};
+use crate::stage::{MODEL, Stage, empty_record};
 
 fn user(text: &str) -> Value {
     json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] })
@@ -208,8 +206,7 @@ async fn without_the_record_the_summary_in_the_item_stands_in() {
     let input = talked(&stage, 12).await;
     let item = compacted(&stage, &input).await.pop().unwrap();
     // Another machine with the same key and nothing in its record.
-    let elsewhere =
-        Stage::with_store(Some(200_000), Arc::new(SqliteStore::in_memory().unwrap()), script()).await;
+    let elsewhere = Stage::with_store(Some(200_000), empty_record(), script()).await;
     said(&elsewhere, &[item, user("Which port was it?")]).await;
     let sent = sent_last(&elsewhere);
     assert!(!sent.iter().any(is_item));

@@ -18,14 +18,14 @@ use throughline_gateway::{EngineSource, RecallOffer};
 use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_provider::EndpointKind;
 use throughline_redact::Redactor;
-use throughline_store::{Owner, SqliteStore, Store};
+use throughline_store::{Owner, Store};
 use throughline_testkit::{
     RecordedRequest, Reply, Script, check_golden, check_golden_folder, json_lines, updates_golden,
 };
 use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
-use crate::stage::{MODEL, Stage, StillHost, path_of};
+use crate::stage::{MODEL, Stage, StillHost, empty_record, path_of};
 use crate::talk::Talk;
 
 /// Lines that have to be equal before an earlier body is referred to.
@@ -569,7 +569,7 @@ async fn compactions_prepared_ahead_arrive_as_recorded() {
 
 #[tokio::test]
 async fn compactions_by_the_lossless_engine_arrive_as_recorded() {
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let store: Arc<dyn Store> = empty_record();
     let kept = Arc::clone(&store);
     let engine: EngineSource = Arc::new(move |owner: &Owner| {
         let setup = LcmSetup::by_rules(Arc::clone(&kept), owner.clone(), Arc::new(StillHost::default()));

@@ -325,9 +325,11 @@ async fn a_preview_takes_another_threshold_and_changes_nothing() {
     assert_eq!(chain["chain"].as_array().unwrap().len(), 1);
 }
 
-/// Tools that keep what they are asked.
-#[derive(Default)]
-struct KeptWishes(Mutex<Vec<String>>);
+/// Tools that keep what they are asked, and tokens in memory.
+struct KeptWishes {
+    settings: Mutex<Vec<String>>,
+    tokens: Mutex<AccessTokens>,
+}
 
 impl OperatorTools for KeptWishes {
     fn engines(&self) -> Result<Value, String> {
@@ -340,34 +342,49 @@ impl OperatorTools for KeptWishes {
         Ok(json!({ "file": "config.yaml", "settings": [], "warnings": [] }))
     }
     fn change_setting(&self, change: &SettingChange) -> Result<Value, String> {
-        self.0.lock().unwrap().push(format!("{} {:?} {}", change.key, change.value, change.preview));
+        let text = format!("{} {:?} {}", change.key, change.value, change.preview);
+        self.settings.lock().unwrap().push(text);
         Ok(json!({ "changed": true }))
     }
     fn tokens(&self) -> Result<AccessTokens, String> {
-        Ok(AccessTokens::default())
+        Ok(self.tokens.lock().unwrap().clone())
     }
     fn create_token(&self, token: &NewToken) -> Result<String, String> {
-        match token.name.as_str() {
-            "taken" => Err("there is a token `taken` already".to_owned()),
-            _ => Ok(format!("tl_{}", token.owner)),
-        }
+        let mut tokens = self.tokens.lock().unwrap();
+        tokens.add(&token.name, &token.owner, &[9; 32], 0, token.limits).map_err(|error| error.to_string())
     }
     fn revoke_token(&self, name: &str) -> Result<bool, String> {
-        Ok(name == "desk")
+        Ok(self.tokens.lock().unwrap().revoke(name))
     }
+}
+
+#[tokio::test]
+async fn a_token_of_the_page_counts_from_its_creation_to_its_revocation() {
+    let (stage, [desk, ..]) = with_tokens().await;
+    let AccessPolicy::Tokens(tokens) = stage.access.clone() else { panic!("the gateway asks for tokens") };
+    let tools = Arc::new(KeptWishes { settings: Mutex::default(), tokens: Mutex::new(tokens) });
+    stage.gateway.as_ref().unwrap().set_operator_tools(tools);
+    let of_desk = ("x-throughline-token", desk.as_str());
+    let made = ask(&stage, "POST", "/api/tokens", &[of_desk], Some(json!({ "name": "short" }))).await;
+    let secret = made.json()["token"].as_str().unwrap().to_owned();
+    let of_short = ("x-throughline-token", secret.as_str());
+    assert_eq!(ask(&stage, "GET", "/api/sessions", &[of_short], None).await.status, 200);
+    assert_eq!(ask(&stage, "DELETE", "/api/tokens/short", &[of_desk], None).await.status, 200);
+    assert_eq!(ask(&stage, "GET", "/api/sessions", &[of_short], None).await.status, 401);
 }
 
 #[tokio::test]
 async fn only_an_operator_changes_the_gateway_and_nobody_does_on_an_open_one() {
     let (stage, [desk, one, _]) = with_tokens().await;
-    let tools = Arc::new(KeptWishes::default());
+    let AccessPolicy::Tokens(tokens) = stage.access.clone() else { panic!("the gateway asks for tokens") };
+    let tools = Arc::new(KeptWishes { settings: Mutex::default(), tokens: Mutex::new(tokens) });
     stage.gateway.as_ref().unwrap().set_operator_tools(Arc::clone(&tools) as Arc<dyn OperatorTools>);
     let (of_desk, of_one) = (("x-throughline-token", desk.as_str()), ("x-throughline-token", one.as_str()));
     let change = json!({ "key": "compression.threshold", "value": "0.5", "preview": true });
     for (method, path, body) in [
         ("POST", "/api/settings", Some(change.clone())),
         ("POST", "/api/tokens", Some(json!({ "name": "x" }))),
-        ("DELETE", "/api/tokens/desk", None),
+        ("DELETE", "/api/tokens/x", None),
         ("GET", "/api/settings", None),
         ("GET", "/api/health", None),
     ] {
@@ -375,8 +392,8 @@ async fn only_an_operator_changes_the_gateway_and_nobody_does_on_an_open_one() {
         let done = ask(&stage, method, path, &[of_desk], body).await;
         assert_eq!(done.status, 200, "{method} {path}: {}", done.text);
     }
-    assert_eq!(*tools.0.lock().unwrap(), ["compression.threshold Some(\"0.5\") true"]);
-    let taken = ask(&stage, "POST", "/api/tokens", &[of_desk], Some(json!({ "name": "taken" }))).await;
+    assert_eq!(*tools.settings.lock().unwrap(), ["compression.threshold Some(\"0.5\") true"]);
+    let taken = ask(&stage, "POST", "/api/tokens", &[of_desk], Some(json!({ "name": "one" }))).await;
     assert_eq!((taken.status, taken.text.contains("already")), (400, true));
     assert_eq!(ask(&stage, "DELETE", "/api/tokens/nobody", &[of_desk], None).await.status, 404);
     let open = Stage::new(None, yes()).await;

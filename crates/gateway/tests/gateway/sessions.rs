@@ -68,6 +68,42 @@ async fn an_edited_turn_is_a_branch_and_the_first_way_goes_on_too() {
     assert_eq!(stage.upstream.calls()[4].text(), body(&on));
 }
 
+/// As aider does: the files it works on stand before the newest question, and its instructions behind it.
+#[tokio::test]
+async fn a_client_that_shows_its_files_before_each_question_keeps_its_conversation() {
+    for has_system_prompt in [true, false] {
+        let stage = Stage::new(None, counting()).await;
+        let mut talk = Vec::new();
+        if has_system_prompt {
+            talk.push(json!({ "role": "system", "content": "Answer questions about code." }));
+        }
+        for turn in 1..=4 {
+            let mut request = talk.clone();
+            request.push(user(&format!("I have added these files to the chat.\nEdition {turn}")));
+            request.push(assistant("Ok, any changes I propose will be to those files."));
+            request.push(user(&format!("question {turn}\n\nReply in English.\n")));
+            stage.ask(WireFormat::Chat, &body(&request)).await.text().await.unwrap();
+            assert_eq!(
+                stage.upstream.calls().last().unwrap().text(),
+                body(&request),
+                "as the client sent it"
+            );
+            talk.push(user(&format!("question {turn}")));
+            talk.push(assistant(&format!("answer {turn}")));
+            assert_eq!(stage.opened(), [None], "question {turn}, {has_system_prompt}");
+        }
+        let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+        let said = || stage.store.transcript(&Owner::default(), &found[0].tip.id).unwrap();
+        eventually(|| said().len() == 16 + usize::from(has_system_prompt)).await;
+        // The person edits a question that was answered: that is another way.
+        let at = talk.len() - 2;
+        talk[at] = user("question 4, in other words");
+        talk.push(user("question 5"));
+        stage.ask(WireFormat::Chat, &body(&talk)).await.text().await.unwrap();
+        assert_eq!(stage.opened().len(), 2, "{has_system_prompt}");
+    }
+}
+
 #[tokio::test]
 async fn a_request_that_is_made_again_is_answered_again() {
     let stage = Stage::new(None, counting()).await;

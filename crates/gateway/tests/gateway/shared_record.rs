@@ -4,13 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use throughline_store::{
-    Dependants, LinkKind, Owner, Selection, SessionFilter, SessionId, SqliteStore, Store,
-};
+use throughline_store::{Dependants, LinkKind, Owner, Selection, SessionFilter, SessionId, Store};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::{WireFormat, decode_message_text};
 
-use crate::stage::{MODEL, Stage, eventually};
+use crate::stage::{MODEL, Stage, empty_record, eventually, record_for_several};
 
 fn body(messages: &[Value]) -> String {
     json!({ "model": MODEL, "messages": messages }).to_string()
@@ -87,10 +85,7 @@ async fn two_on(store: Arc<dyn Store>) -> [Stage; 2] {
 async fn a_conversation_that_alternates_between_two_gateways_is_recorded_once() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("record.db");
-    for store in [
-        Arc::new(SqliteStore::in_memory().unwrap()) as Arc<dyn Store>,
-        Arc::new(SqliteStore::open(&path, 0).unwrap()) as Arc<dyn Store>,
-    ] {
+    for store in [empty_record(), record_for_several(path)()] {
         let stages = two_on(Arc::clone(&store)).await;
         let mut talk = Vec::new();
         for turn in 0..30 {
@@ -109,7 +104,7 @@ async fn requests_to_two_gateways_at_once_are_each_answered_and_recorded_once() 
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("record.db");
     // As two processes have it: each with connections of its own.
-    let open = || Arc::new(SqliteStore::open(&path, 0).unwrap()) as Arc<dyn Store>;
+    let open = record_for_several(path);
     let first = Stage::with_store(None, open(), telling()).await;
     let second = Stage::with_store_and_host(None, open(), telling(), 1_000_000).await;
     let mut talk = vec![user("question 0")];
@@ -139,7 +134,7 @@ async fn requests_to_two_gateways_at_once_are_each_answered_and_recorded_once() 
 async fn the_first_requests_of_one_conversation_at_two_gateways_are_both_recorded() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("record.db");
-    let open = || Arc::new(SqliteStore::open(&path, 0).unwrap()) as Arc<dyn Store>;
+    let open = record_for_several(path);
     let first = Stage::with_store(None, open(), telling()).await;
     let second = Stage::with_store_and_host(None, open(), telling(), 1_000_000).await;
     for round in 0..10 {
@@ -160,7 +155,7 @@ async fn the_first_requests_of_one_conversation_at_two_gateways_are_both_recorde
 
 #[tokio::test]
 async fn an_answer_that_comes_after_somebody_else_wrote_goes_into_a_branch() {
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let store: Arc<dyn Store> = empty_record();
     let other = Arc::clone(&store);
     // While the provider works, another program says something in the same conversation.
     let script = Script::answering(move |request| {
@@ -202,7 +197,7 @@ async fn an_answer_that_comes_after_somebody_else_wrote_goes_into_a_branch() {
 
 #[tokio::test]
 async fn a_conversation_that_was_compacted_or_undone_elsewhere_is_followed() {
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let store: Arc<dyn Store> = empty_record();
     let stage = Stage::with_store(None, Arc::clone(&store), telling()).await;
     let mut talk = Vec::new();
     for turn in 0..12 {
@@ -237,7 +232,7 @@ async fn a_conversation_that_was_compacted_or_undone_elsewhere_is_followed() {
 
 #[tokio::test]
 async fn a_conversation_that_was_deleted_elsewhere_begins_again() {
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let store: Arc<dyn Store> = empty_record();
     let stage = Stage::with_store(None, Arc::clone(&store), telling()).await;
     let mut talk = vec![user("one")];
     ask(&stage, &mut talk).await;

@@ -1,5 +1,6 @@
 //! A gateway on a port of its own, with an upstream that answers by script behind it.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -96,10 +97,44 @@ pub(crate) struct Stage {
     running: Option<tokio::task::JoinHandle<()>>,
 }
 
+/// An empty record: in memory, or, where the tests are to run on PostgreSQL, in a database of its own.
+#[track_caller]
+pub(crate) fn empty_record() -> Arc<dyn Store> {
+    match empty_database() {
+        Some(open) => open(),
+        None => Arc::new(SqliteStore::in_memory().unwrap()),
+    }
+}
+
+/// Opens one record, empty at first, as another process would each time: at this path, or, where the tests are to run on PostgreSQL,
+/// in a database of its own.
+#[track_caller]
+pub(crate) fn record_for_several(path: PathBuf) -> Box<dyn Fn() -> Arc<dyn Store>> {
+    empty_database().unwrap_or_else(|| Box::new(move || Arc::new(SqliteStore::open(&path, 0).unwrap())))
+}
+
+#[cfg(feature = "postgres")]
+#[track_caller]
+fn empty_database() -> Option<Box<dyn Fn() -> Arc<dyn Store>>> {
+    use throughline_store::PostgresStore;
+    use throughline_testkit::{Missing, PostgresServer, skip};
+    let Some(server) = PostgresServer::shared() else {
+        skip(&Missing::Program { name: "PostgreSQL", installed_by: "apt-get install postgresql" });
+        return None;
+    };
+    let url = server.database(|url| drop(PostgresStore::open(url, 2).unwrap()));
+    Some(Box::new(move || Arc::new(PostgresStore::open(&url, 4).unwrap())))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn empty_database() -> Option<Box<dyn Fn() -> Arc<dyn Store>>> {
+    None
+}
+
 impl Stage {
     /// A gateway before an upstream whose model has this window; both know it.
     pub(crate) async fn new(window_tokens: Option<u64>, script: impl Into<Script>) -> Self {
-        Self::with_store(window_tokens, Arc::new(SqliteStore::in_memory().unwrap()), script).await
+        Self::with_store(window_tokens, empty_record(), script).await
     }
 
     /// A gateway whose upstream speaks one wire only.
@@ -140,7 +175,7 @@ impl Stage {
 
     /// A gateway whose upstream has answers to other paths too.
     pub(crate) async fn with_pages(pages: Vec<(String, Reply)>, script: impl Into<Script>) -> Self {
-        Self::with_all(None, Arc::new(SqliteStore::in_memory().unwrap()), pages, script).await
+        Self::with_all(None, empty_record(), pages, script).await
     }
 
     /// A gateway whose sessions are named otherwise than those of another one on the same record.

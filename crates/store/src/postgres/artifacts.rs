@@ -14,6 +14,7 @@ use crate::message_codec::ArtifactTexts;
 use super::connection::Tx;
 use super::error::{PgError, PgResult};
 use super::rows::require_for_writing;
+use super::search_index::{self, IndexKind};
 use super::value::{self, SqlValue, count, int, text, values};
 
 /// At most so many artifacts are named when a shortened name fits several.
@@ -51,6 +52,8 @@ struct PackedPiece {
     bytes: u64,
     first_line: u64,
     body: Vec<u8>,
+    /// What it is found by.
+    fingerprints: Vec<u8>,
 }
 
 fn pack(text: &str) -> PgResult<Vec<PackedPiece>> {
@@ -63,6 +66,7 @@ fn pack(text: &str) -> PgResult<Vec<PackedPiece>> {
                 bytes: piece.text.len() as u64,
                 first_line: piece.first_line,
                 body,
+                fingerprints: search_index::list_of(piece.text),
             })
         })
         .collect()
@@ -154,8 +158,11 @@ fn put_rows(
 
 fn put_pieces(tx: &Tx<'_>, owner: &Owner, artifact: i64, pieces: &[PackedPiece]) {
     tx.later(
-        "INSERT INTO artifact_pieces (owner, artifact, number, first_byte, bytes, first_line, body) \
-         SELECT $1, $2, nextval('piece_numbers'), p.* FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::bytea[]) AS p",
+        "WITH pieces AS (INSERT INTO artifact_pieces (owner, artifact, number, first_byte, bytes, first_line, body) \
+             SELECT $1, $2, nextval('piece_numbers'), p.* FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::bytea[]) AS p \
+             RETURNING number, first_byte) \
+         INSERT INTO search_open (owner, kind, id, fingerprints) SELECT $1, 1, pieces.number, f.list \
+         FROM pieces JOIN unnest($3::int8[], $7::bytea[]) AS f (first_byte, list) USING (first_byte)",
         vec![
             owner.into(),
             artifact.into(),
@@ -163,6 +170,7 @@ fn put_pieces(tx: &Tx<'_>, owner: &Owner, artifact: i64, pieces: &[PackedPiece])
             SqlValue::ints(pieces.iter().map(|piece| crate::coding::int(piece.bytes))),
             SqlValue::ints(pieces.iter().map(|piece| crate::coding::int(piece.first_line))),
             SqlValue::Blobs(pieces.iter().map(|piece| piece.body.clone()).collect()),
+            SqlValue::Blobs(pieces.iter().map(|piece| piece.fingerprints.clone()).collect()),
         ],
     );
 }
@@ -239,7 +247,7 @@ pub(super) fn of_chain(tx: &Tx<'_>, owner: &Owner, chain: i64) -> PgResult<Vec<A
     rows.iter().map(from_row).collect()
 }
 
-fn unpack(body: &[u8], bytes: u64) -> PgResult<String> {
+pub(super) fn unpack(body: &[u8], bytes: u64) -> PgResult<String> {
     let capacity = usize::try_from(bytes).unwrap_or_default();
     let unpacked =
         zstd::bulk::decompress(body, capacity).ok().and_then(|bytes| String::from_utf8(bytes).ok());
@@ -349,6 +357,15 @@ pub(super) fn release_sessions(tx: &Tx<'_>, owner: &Owner, sessions: &[i64]) -> 
         vec![owner.into(), SqlValue::ints(numbers)],
     )?;
     let orphans = orphans.iter().map(|row| int(row, 0)).collect::<PgResult<Vec<i64>>>()?;
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    let pieces = tx.query(
+        "SELECT number FROM artifact_pieces WHERE owner = $1 AND artifact = ANY ($2)",
+        vec![owner.into(), SqlValue::ints(orphans.iter().copied())],
+    )?;
+    let pieces = pieces.iter().map(|row| int(row, 0)).collect::<PgResult<Vec<i64>>>()?;
+    search_index::forget(tx, owner, IndexKind::Piece, &pieces)?;
     tx.later(
         "DELETE FROM artifact_pieces WHERE owner = $1 AND artifact = ANY ($2)",
         vec![owner.into(), SqlValue::ints(orphans)],

@@ -11,8 +11,9 @@ use super::artifacts;
 use super::connection::Tx;
 use super::error::PgResult;
 use super::rows::require_session;
+use super::search_index::{self, IndexKind};
 use super::sessions::{ids_by_ordinal, own_families};
-use super::value::{SqlValue, values};
+use super::value::{SqlValue, int, values};
 
 /// The sessions that are gone, in the order they were opened.
 pub(super) fn delete(
@@ -36,6 +37,12 @@ pub(super) fn delete(
     }
     let ordinals: Vec<i64> = all.keys().copied().collect();
     artifacts::release_sessions(tx, owner, &ordinals)?;
+    let messages = tx.query(
+        "SELECT id FROM messages WHERE owner = $1 AND session = ANY ($2)",
+        vec![owner.into(), SqlValue::ints(ordinals.iter().copied())],
+    )?;
+    let messages = messages.iter().map(|row| int(row, 0)).collect::<PgResult<Vec<i64>>>()?;
+    search_index::forget(tx, owner, IndexKind::Message, &messages)?;
     for sql in [
         "DELETE FROM messages WHERE owner = $1 AND session = ANY ($2)",
         "DELETE FROM renditions WHERE owner = $1 AND session = ANY ($2)",

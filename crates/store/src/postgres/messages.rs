@@ -10,6 +10,7 @@ use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage, speaks_as};
 use crate::message_codec::{self, PackedBody};
+use crate::search::belonging::Belonging;
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
@@ -22,6 +23,7 @@ use super::error::{PgError, PgResult};
 use super::rows::{
     members_of, names_text, require_session, session, session_columns, unknown, write_progress,
 };
+use super::search_index::NewRows;
 use super::sessions::line_of;
 use super::value::{self, SqlValue, count, int, opt_int, text, values};
 use super::views;
@@ -62,11 +64,15 @@ fn append_all(
     }
     let mut last = None;
     let mut rows = MessageRows::default();
+    let mut index = NewRows::default();
     let mut references = Vec::new();
     let mut renditions = Vec::new();
     for (number, new) in numbers.iter().zip(messages) {
         let number = int(number, 0)?;
         let hash = rows.add(&session, number, new, &mut references)?;
+        let (role, tools) = (speaks_as(&new.message), new.tools.as_slice());
+        let belonging = Belonging { owner: owner.as_str(), chain: session.chain, role, tools };
+        index.message(number, &new.message, &belonging);
         last = Some(LastMessage { id: counted(number), at_ms: new.at_ms, hash });
         renditions.extend(new.rendition.clone().map(|rendition| (session.next_seq, rendition)));
         session.next_seq += 1;
@@ -75,6 +81,7 @@ fn append_all(
         session.counters.message_tokens = session.counters.message_tokens.saturating_add(new.tokens);
     }
     rows.write(tx, owner, session.ordinal);
+    index.write(tx, owner);
     artifacts::keep(tx, owner, &references)?;
     write_progress(tx, &session);
     if !renditions.is_empty() {

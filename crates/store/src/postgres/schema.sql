@@ -222,12 +222,41 @@ CREATE TABLE artifact_pieces (
 ) PARTITION BY HASH (owner);
 ALTER TABLE artifact_pieces ALTER COLUMN body SET STORAGE EXTERNAL;
 
+CREATE UNIQUE INDEX artifact_pieces_by_number ON artifact_pieces (owner, number);
+
+-- What messages (kind 0) and pieces of artifacts (kind 1) are found by: see `search_index.rs`. No text is in here.
+CREATE TABLE search_open (
+    owner         text     COLLATE "C" NOT NULL,
+    kind          smallint NOT NULL,
+    id            bigint   NOT NULL,
+    fingerprints  bytea    NOT NULL,
+    PRIMARY KEY (owner, kind, id)
+) PARTITION BY HASH (owner);
+CREATE TABLE search_segments (
+    owner     text     COLLATE "C" NOT NULL,
+    kind      smallint NOT NULL,
+    segment   bigint   NOT NULL,
+    first_id  bigint   NOT NULL,
+    last_id   bigint   NOT NULL,
+    ids       bigint[] NOT NULL,                 -- what each row stands for; 0 for nothing
+    PRIMARY KEY (owner, kind, segment)
+);
+CREATE TABLE search_slices (
+    owner    text     COLLATE "C" NOT NULL,
+    kind     smallint NOT NULL,
+    segment  bigint   NOT NULL,
+    slice    integer  NOT NULL,
+    entries  bytea    NOT NULL,
+    PRIMARY KEY (owner, kind, segment, slice)
+) PARTITION BY HASH (owner);
+ALTER TABLE search_slices ALTER COLUMN entries SET STORAGE EXTERNAL;
+
 DO $$
 DECLARE
     parted text;
     part   int;
 BEGIN
-    FOREACH parted IN ARRAY ARRAY['messages', 'view_items', 'calls', 'artifact_pieces'] LOOP
+    FOREACH parted IN ARRAY ARRAY['messages', 'view_items', 'calls', 'artifact_pieces', 'search_open', 'search_slices'] LOOP
         FOR part IN 0..15 LOOP
             EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 16, REMAINDER %s)',
                            parted || '_' || part, parted, part);

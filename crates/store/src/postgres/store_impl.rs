@@ -4,9 +4,10 @@ use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifac
 use crate::call::{
     CallFilter, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageTotal,
 };
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
 use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage};
+use crate::record_search::search;
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
@@ -21,6 +22,7 @@ use super::PostgresStore;
 use super::commit::ViewSelection;
 use super::connection::Durability;
 use super::rows::{members_of, require_for_writing, require_session};
+use super::search_source::PostgresSource;
 use super::{artifacts, calls, commit, deletion, guards, messages, nodes, sessions, views};
 
 impl Store for PostgresStore {
@@ -79,7 +81,11 @@ impl Store for PostgresStore {
     }
 
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange> {
-        self.server.write("appending", Durability::Heavy, |tx| messages::append(tx, owner, id, &messages))
+        let appended = self
+            .server
+            .write("appending", Durability::Heavy, |tx| messages::append(tx, owner, id, &messages))?;
+        self.seal_in_time(owner, messages.len());
+        Ok(appended)
     }
 
     fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version> {
@@ -87,8 +93,11 @@ impl Store for PostgresStore {
     }
 
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
-        self.server
-            .write("appending", Durability::Heavy, |tx| messages::append_at(tx, owner, version, &messages))
+        let appended = self
+            .server
+            .write("appending", Durability::Heavy, |tx| messages::append_at(tx, owner, version, &messages))?;
+        self.seal_in_time(owner, messages.len());
+        Ok(appended)
     }
 
     fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
@@ -207,8 +216,7 @@ impl Store for PostgresStore {
     }
 
     fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer> {
-        let _ = (owner, query);
-        Err(StoreError::Unsupported { what: "search on PostgreSQL" })
+        self.server.read("searching", |tx| search(&PostgresSource::new(tx, owner), query, None))
     }
 
     fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()> {

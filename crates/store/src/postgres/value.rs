@@ -241,6 +241,11 @@ pub(super) fn opt_bytes(row: &Row, at: usize) -> PgResult<Option<&[u8]>> {
     column(row, at)
 }
 
+/// Several numbers.
+pub(super) fn ints(row: &Row, at: usize) -> PgResult<Vec<i64>> {
+    column(row, at)
+}
+
 /// A hash.
 pub(super) fn hash(row: &Row, at: usize) -> PgResult<[u8; 32]> {
     let bytes = bytes(row, at)?;

@@ -59,6 +59,8 @@ pub struct VectorStep {
     pub messages: u64,
     /// Passages that got a vector.
     pub passages: u64,
+    /// Whether somebody else is making them: nothing was looked at.
+    pub is_elsewhere: bool,
 }
 
 /// How a search by words was completed by meaning.

@@ -28,6 +28,12 @@ impl From<rusqlite::Error> for TxError {
     }
 }
 
+impl From<rusqlite::types::FromSqlError> for TxError {
+    fn from(error: rusqlite::types::FromSqlError) -> Self {
+        Self::Database(error.into())
+    }
+}
+
 impl TxError {
     /// A value in a row that cannot be what was written there.
     pub(super) fn unreadable(problem: impl Into<String>) -> Self {

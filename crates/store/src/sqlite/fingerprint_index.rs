@@ -17,11 +17,10 @@ use rusqlite::{Connection, params};
 use crate::search::fingerprint::{
     FingerprintList, FingerprintSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice,
 };
+pub(super) use crate::search::segments::{ARTIFACT_ROWS, IndexSegment};
+use crate::search::segments::{MESSAGES, PIECES, SegmentLayout};
 
-pub(super) use lookup::{IndexLookup, LookupTerms};
-
-/// Rows of pieces of artifacts begin here; no message ever gets so large an id.
-pub(super) const ARTIFACT_ROWS: i64 = 1 << 40;
+pub(super) use lookup::IndexLookup;
 
 /// The two forms of segments. A slice after the last of a sealed segment tells which rows it covers.
 pub(super) const SCHEMA: &str = "
@@ -42,71 +41,10 @@ const SLICE_KEYS: i64 = 2 * SLICES as i64;
 /// The slice that tells which rows are covered.
 const COVERED_SLICE: i64 = SLICES as i64;
 
-/// How rows are numbered, gathered in blocks, and blocks in segments. All are powers of two.
-#[derive(Debug, PartialEq, Eq)]
-struct SegmentLayout {
-    /// What its numbers are given out as.
-    numbers: &'static str,
-    first_row: i64,
-    block_rows: i64,
-    segment_blocks: i64,
-}
-
-const MESSAGES: SegmentLayout =
-    SegmentLayout { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024 };
-const PIECES: SegmentLayout =
-    SegmentLayout { numbers: "piece", first_row: ARTIFACT_ROWS, block_rows: 1, segment_blocks: 128 };
-
-impl SegmentLayout {
-    fn of_row(row: i64) -> &'static Self {
-        if row < ARTIFACT_ROWS { &MESSAGES } else { &PIECES }
-    }
-
-    fn segment_rows(&self) -> i64 {
-        self.block_rows * self.segment_blocks
-    }
-}
-
-/// A segment, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct IndexSegment(i64);
-
+/// The keys under which a segment is stored.
 impl IndexSegment {
-    /// The segment a row belongs to.
-    pub(super) fn of_row(row: i64) -> Self {
-        Self(row / SegmentLayout::of_row(row).segment_rows())
-    }
-
     fn of_block_key(key: i64) -> Self {
         Self(key.div_euclid(BLOCK_KEYS))
-    }
-
-    fn family(self) -> &'static SegmentLayout {
-        // Numbers of segments of pieces are larger than any of messages: their rows are so much larger.
-        if self.0 < PIECES.first_row / PIECES.segment_rows() { &MESSAGES } else { &PIECES }
-    }
-
-    /// It and those after it up to another.
-    pub(super) fn through(self, last: Self) -> impl Iterator<Item = Self> {
-        (self.0..=last.0).map(Self)
-    }
-
-    /// Rows that belong to it.
-    pub(super) fn rows(self) -> Range<i64> {
-        let rows = self.family().segment_rows();
-        self.0 * rows..(self.0 + 1) * rows
-    }
-
-    /// Rows of one of its blocks.
-    pub(super) fn rows_of(self, block: usize) -> Range<i64> {
-        let rows = self.family().block_rows;
-        let first = self.rows().start + block as i64 * rows;
-        first..first + rows
-    }
-
-    /// How many blocks it has when it is complete.
-    pub(super) fn blocks(self) -> usize {
-        self.family().segment_blocks as usize
     }
 
     fn block_keys(self) -> Range<i64> {

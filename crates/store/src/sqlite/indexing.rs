@@ -11,7 +11,8 @@ use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
 use crate::artifacts::folder::ArtifactFolder;
 use crate::artifacts::pieces::pieces;
 use crate::error::Result;
-use crate::search::fingerprint::{FingerprintKind, FingerprintSet, fingerprint};
+pub(super) use crate::search::belonging::Belonging;
+use crate::search::fingerprint::FingerprintSet;
 use crate::search::searchable::searchable_text;
 
 use super::error::TxResult;
@@ -19,48 +20,6 @@ use super::fingerprint_index::{self, ARTIFACT_ROWS, FingerprintWriter, IndexSegm
 use super::message_codec::unpack_skeleton;
 use super::progress::StoreProgress;
 use super::rows::{count, names, role_of, speaker_of};
-
-/// What a message is found by beside its text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Belonging<'a> {
-    /// Whose it is.
-    pub(super) owner: &'a str,
-    /// Ordinal of the first session of its chain.
-    pub(super) chain: u64,
-    /// Who speaks.
-    pub(super) role: Role,
-    /// Tools it calls or answers for.
-    pub(super) tools: &'a [String],
-}
-
-/// The fingerprint of an owner.
-pub(super) fn owner_fingerprint(owner: &str) -> u32 {
-    fingerprint(FingerprintKind::Owner, owner.as_bytes())
-}
-
-/// The fingerprint of a chain.
-pub(super) fn chain_fingerprint(chain: u64) -> u32 {
-    fingerprint(FingerprintKind::Chain, &chain.to_le_bytes())
-}
-
-/// The fingerprint of a role.
-pub(super) fn role_fingerprint(role: Role) -> u32 {
-    fingerprint(FingerprintKind::Role, role.name().as_bytes())
-}
-
-/// The fingerprint of a tool, whose case makes no difference.
-pub(super) fn tool_fingerprint(tool: &str) -> u32 {
-    fingerprint(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
-}
-
-impl Belonging<'_> {
-    fn add_to(&self, set: &mut FingerprintSet) {
-        set.add(owner_fingerprint(self.owner));
-        set.add(chain_fingerprint(self.chain));
-        set.add(role_fingerprint(self.role));
-        self.tools.iter().for_each(|tool| set.add(tool_fingerprint(tool)));
-    }
-}
 
 /// Indexes the rows that one transaction writes.
 pub(super) struct Indexing<'c> {

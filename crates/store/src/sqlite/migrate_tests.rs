@@ -191,6 +191,7 @@ const FULL_TEXT_TABLES: &str = "
     INSERT INTO words (rowid, terms) VALUES (1, 'message');
     DROP TABLE vectors;
     DROP TABLE vector_models;
+    ALTER TABLE calls DROP COLUMN access_token;
     PRAGMA user_version = 1;";
 
 /// The index that came after it: the tables of today, filled by shorter hashes.
@@ -199,6 +200,7 @@ const SHORTER_CLUES: &str = "
     UPDATE clues_sealed SET entries = x'ff00ff00' WHERE slice % 3 = 0;
     DROP TABLE vectors;
     DROP TABLE vector_models;
+    ALTER TABLE calls DROP COLUMN access_token;
     PRAGMA user_version = 1;";
 
 #[test]
@@ -219,7 +221,7 @@ fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
             SqliteStore::open_following(&home.path(), NOW_MS, &mut |progress| told.push(progress)).unwrap();
 
         let forward = store.migration().unwrap();
-        assert_eq!((forward.from, forward.to), (1, 3));
+        assert_eq!((forward.from, forward.to), (1, 4));
         assert!(forward.backup.is_file());
         assert_eq!(told.len(), 3, "two segments of messages and an artifact");
         for (query, hits) in [("2499", 1), ("7", 1), ("needle artifact", 1), ("needl", 1)] {

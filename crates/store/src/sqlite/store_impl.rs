@@ -7,6 +7,7 @@ use crate::call::{
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage};
+use crate::record_search::search;
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
@@ -20,6 +21,7 @@ use crate::views::summary::{Continuation, MessageRun, Selection, Summary, Summar
 use super::artifacts::{self, Reference};
 use super::indexing::Indexing;
 use super::rows::{int, members_of, require_session};
+use super::search_source::SqliteSource;
 use super::{SqliteStore, Write};
 use super::{calls, commit, connection, deletion, guards, messages, nodes, sessions, views};
 
@@ -232,7 +234,8 @@ impl Store for SqliteStore {
     fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer> {
         let meaning = self.meaning_of(query);
         self.read("searching", |conn| {
-            super::search::search(conn, &self.artifacts, owner, query, meaning.as_ref())
+            let source = SqliteSource { conn, artifacts: &self.artifacts, owner };
+            search(&source, query, meaning.as_ref())
         })
     }
 

@@ -4,13 +4,17 @@
 //! A model whose vectors change their length counts as another version of it: the old vectors go, and all are made again.
 //! Results of tools have none: they are nineteen twentieths of a session, and what is asked of them is asked by their words.
 
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::record_search::source::SearchRow;
 use crate::search::meaning::{NearHit, Nearest, QuestionVector, StoredVector, VectorState, VectorStep};
 use crate::search::windows::{PASSAGE_WORDS, count_words, last_words, windows};
 
 use super::error::TxResult;
-use super::search::{SearchRow, row_columns};
+use super::search_source::{row_columns, search_row};
 
 pub(super) const SCHEMA: &str = "
 CREATE TABLE vector_models (
@@ -44,6 +48,41 @@ const MIN_WORDS: usize = 40;
 const MAX_COMPARED: usize = 200_000;
 /// Nearest passages that a search goes on with.
 const MAX_NEAR: usize = 100;
+
+/// Whose turn it is to make vectors of a record. Only one process does at a time; the lock ends with the process that has it.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Ours, as long as this file is open; without a file where nobody else can have the record, or files cannot be locked.
+    Ours { _file: Option<File> },
+    /// Another's.
+    Elsewhere,
+}
+
+impl Turn {
+    /// Takes it for the record at `path`, if nobody has it. A lock beside the record, since SQLite's own must not be held while
+    /// a model works.
+    pub(super) fn take(path: &Path, is_in_memory: bool) -> Self {
+        if is_in_memory {
+            return Self::Ours { _file: None };
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push("-vectors.lock");
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let Ok(file) = options.open(Path::new(&name)) else { return Self::Ours { _file: None } };
+        match file.try_lock() {
+            Ok(()) => Self::Ours { _file: Some(file) },
+            Err(TryLockError::WouldBlock) => Self::Elsewhere,
+            Err(TryLockError::Error(_)) => Self::Ours { _file: None },
+        }
+    }
+
+    pub(super) fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Elsewhere)
+    }
+}
 
 /// Passages that wait for vectors.
 pub(super) struct PendingPassages {
@@ -95,7 +134,7 @@ pub(super) fn pending(conn: &Connection, model: &str) -> TxResult<PendingPassage
         found.through = row.get(0)?;
         let chain: i64 = row.get(10)?;
         // What cannot be read has no vectors.
-        let Some(row) = SearchRow::new(row).filter(is_dialogue) else { continue };
+        let Some(row) = search_row(row).filter(is_dialogue) else { continue };
         let Some(text) = row.text() else { continue };
         for (part, window) in windows(&text).into_iter().take(MAX_PARTS).enumerate() {
             let own = text.get(window).unwrap_or_default();
@@ -137,7 +176,7 @@ fn text_before(conn: &Connection, session: i64, seq: u64) -> TxResult<Option<Str
         " FROM messages m WHERE m.session = ?1 AND m.seq = ?2"
     ))?;
     let mut rows = select.query(params![session, seq])?;
-    let Some(row) = rows.next()?.and_then(SearchRow::new) else { return Ok(None) };
+    let Some(row) = rows.next()?.and_then(search_row) else { return Ok(None) };
     Ok(if is_dialogue(&row) { row.text() } else { None })
 }
 
@@ -162,7 +201,7 @@ pub(super) fn put(
             conn.execute("DELETE FROM vectors WHERE model = ?1", [number])?;
             let sql = "UPDATE vector_models SET dimensions = ?2, done = 0, tokens = tokens + ?3 WHERE n = ?1";
             conn.execute(sql, params![number, now, tokens])?;
-            return Ok(VectorStep { messages: pending.messages, passages: 0 });
+            return Ok(VectorStep { messages: pending.messages, ..VectorStep::default() });
         }
         (None, _) => None,
     };
@@ -173,7 +212,7 @@ pub(super) fn put(
             conn.query_row(sql, params![model, dimensions.unwrap_or_default()], |row| row.get(0))?
         }
     };
-    let mut step = VectorStep { messages: pending.messages, passages: 0 };
+    let mut step = VectorStep { messages: pending.messages, ..VectorStep::default() };
     let is_first = known.map_or(0, |(_, _, done)| done) == pending.from;
     if is_first {
         let mut insert = conn.prepare_cached(
@@ -269,3 +308,7 @@ pub(super) fn chains_of(conn: &Connection, owner: &str) -> rusqlite::Result<Vec<
         .query_map([owner], |row| row.get(0))?
         .collect()
 }
+
+#[cfg(test)]
+#[path = "vectors_tests.rs"]
+mod tests;

@@ -3,6 +3,8 @@
 mod contract;
 mod import_properties;
 #[cfg(feature = "postgres")]
+mod postgres_search;
+#[cfg(feature = "postgres")]
 mod postgres_server;
 mod recorded;
 mod sqlite_home;

@@ -28,9 +28,12 @@ pub(super) fn render(session: Option<&Session>, savings: &Savings, width: usize)
         return out;
     }
     out.push_str(&sums(total).render(width, INDENT));
-    for (name, groups) in
-        [("day", &savings.by_day), ("model", &savings.by_model), ("program", &savings.by_program)]
-    {
+    for (name, groups) in [
+        ("day", &savings.by_day),
+        ("model", &savings.by_model),
+        ("program", &savings.by_program),
+        ("access token", &savings.by_access_token),
+    ] {
         if groups.len() > 1 {
             let newest = groups.len().saturating_sub(if name == "day" { DAYS_SHOWN } else { groups.len() });
             let shown = groups.get(newest..).unwrap_or_default();
@@ -84,7 +87,10 @@ fn table(name: &str, groups: &[SavingsTotal]) -> TextTable {
     ]);
     for group in groups {
         table.row([
-            shorten(&on_one_line(&group.group), MAX_NAME_COLUMNS),
+            match group.group.as_str() {
+                "" => "(none)".to_owned(),
+                name => shorten(&on_one_line(name), MAX_NAME_COLUMNS),
+            },
             thousands(group.calls),
             dollars(group.direct_micro_usd),
             dollars(group.paid_micro_usd),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use owo_colors::OwoColorize;
 use throughline_engine::SizeBasis;
-use throughline_store::{Session, UsageTotal};
+use throughline_store::{SavingsTotal, Session, UsageTotal};
 use throughline_tokens::{PricedCall, Usage};
 
 use crate::commands::usage::UsagePage;
@@ -40,6 +40,9 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
     out.push('\n');
     out.push_str(&format!("{}\n", "Cost".bold()));
     for line in cost_lines(&page.calls.total, &page.calls.by_model) {
+        out.push_str(&indented(&line, width));
+    }
+    if let Some(line) = page.savings.as_ref().and_then(direct_words) {
         out.push_str(&indented(&line, width));
     }
     for (name, totals) in
@@ -173,6 +176,18 @@ pub(crate) fn cost_lines(total: &UsageTotal, by_model: &[UsageTotal]) -> Vec<Str
     }
     lines.extend(saving_words(total));
     lines
+}
+
+/// What the same requests would have cost directly, where that is another amount.
+fn direct_words(savings: &SavingsTotal) -> Option<String> {
+    let (direct, saved) = (savings.direct_micro_usd, savings.saved_micro_usd());
+    let without = format!("sent directly, the same requests would have cost about {}", dollars(direct));
+    let amount = dollars(saved.unsigned_abs());
+    match saved {
+        0 => None,
+        1.. => Some(format!("{without}: {amount} saved (`throughline savings` has the parts)")),
+        _ => Some(format!("{without}: {amount} less (`throughline savings` has the parts)")),
+    }
 }
 
 /// Whether whoever makes a model sells it at a known price.

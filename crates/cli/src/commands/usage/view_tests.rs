@@ -13,6 +13,7 @@ fn page(total: UsageTotal) -> UsagePage<'static> {
     UsagePage {
         session: None,
         context: None,
+        savings: None,
         calls: UsageOverview {
             by_model: vec![
                 UsageTotal { group: "gpt-5.2".to_owned(), unpriced: 2, calls: 2, ..UsageTotal::default() },
@@ -37,6 +38,18 @@ fn tokens_cost_and_what_the_cache_saved() {
     let shown = render(&page(sum), 80);
     assert!(widest(&shown) <= 80);
     insta::assert_snapshot!(plain(&shown));
+}
+
+#[test]
+fn usage_tells_what_the_same_requests_would_have_cost_directly() {
+    let shown = |direct_micro_usd| {
+        let paid = SavingsTotal { paid_micro_usd: 2_000_000, direct_micro_usd, ..SavingsTotal::default() };
+        let sum = total("", 1, USAGE, 2_000_000, 2_000_000);
+        plain(&render(&UsagePage { savings: Some(paid), ..page(sum) }, 120))
+    };
+    assert!(shown(5_000_000).contains("would have cost about $5.00: $3.00 saved"), "{}", shown(5_000_000));
+    assert!(shown(1_000_000).contains("would have cost about $1.00: $1.00 less"));
+    assert!(!shown(2_000_000).contains("directly"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{
+use super::tree::{
     EditRefusal, MAX_DEPTH, MapLayout, NodeContent, SettingEntry, SettingNode, TextEdit, indentation,
     line_start, newline,
 };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 use toml_edit::{Document, Item, Table, Value as TomlValue};
 
-use super::{
+use super::tree::{
     EditRefusal, MapLayout, NodeContent, SettingEntry, SettingNode, TextEdit, line_end, line_start, newline,
 };
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use serde_json::{Value, json};
 
-use super::{
+use super::tree::{
     EditRefusal, MAX_DEPTH, MapLayout, NodeContent, SettingEntry, SettingNode, TextEdit, indentation,
     line_end, line_start, newline,
 };

@@ -2,7 +2,7 @@
 
 use throughline_engine::{CallInput, Envelope, ManagedSession, ManualCompaction};
 use throughline_provider::CacheOutcome;
-use throughline_store::{Owner, Store};
+use throughline_store::Owner;
 use throughline_tokens::Usage;
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{RequestParts, System};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throughline_engine::{CallInput, SessionError, SizeBasis};
 use throughline_provider::{CacheOutcome, ProviderErrorKind};
-use throughline_store::{Owner, Store, UsageKind};
+use throughline_store::{Owner, UsageKind};
 use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 

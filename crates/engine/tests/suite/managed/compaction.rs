@@ -8,7 +8,7 @@ use throughline_engine::{
     Automatic, BlockCause, CallInput, CompactionResult, EngineEvent, Envelope, ManualCompaction, ModelTarget,
     SessionError, SessionSetup, ThresholdOrigin, Trigger,
 };
-use throughline_store::{EndReason, LockRequest, Owner, SearchQuery, Store};
+use throughline_store::{EndReason, LockRequest, Owner, SearchQuery};
 use throughline_tokens::Usage;
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::RequestParts;

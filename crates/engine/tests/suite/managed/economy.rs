@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use throughline_engine::{
     CallInput, EngineEvent, Envelope, IncomingMessage, ManagedSession, PriceSource, RecallAccess, Trigger,
 };
-use throughline_store::{Link, LinkKind, NewSession, Store as _};
+use throughline_store::{Link, LinkKind, NewSession};
 use throughline_testkit::any_conversation;
 use throughline_tokens::{Economy, LimitPolicy};
 use throughline_transcript::{Message, Role, WireFormat};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use throughline_engine::{ContextEngine, EngineEvent};
 use throughline_plugin::{EngineBounds, Launch, PlainServices, ProcessEngine};
 use throughline_redact::Redactor;
-use throughline_store::{Owner, Store};
+use throughline_store::Owner;
 use throughline_transcript::{Groups, WireFormat, violations};
 
 use crate::managed::support::{Stage, talk};

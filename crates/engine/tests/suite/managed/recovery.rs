@@ -4,7 +4,7 @@ use throughline_engine::{
     Automatic, CallInput, EngineEvent, ModelTarget, RecoveryAction, SessionError, Trigger, learnt_window,
 };
 use throughline_provider::{ProviderError, ProviderErrorKind};
-use throughline_store::{GuardScope, Owner, Store};
+use throughline_store::{GuardScope, Owner};
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{CapMember, RequestParts};
 

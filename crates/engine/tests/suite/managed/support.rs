@@ -200,10 +200,26 @@ impl Upstream for Script {
     }
 }
 
+/// An empty record: in memory, or, where the tests are to run on PostgreSQL, in a database of its own.
+#[track_caller]
+pub(crate) fn empty_record() -> Arc<dyn Store> {
+    #[cfg(feature = "postgres")]
+    {
+        use throughline_store::PostgresStore;
+        use throughline_testkit::{Missing, PostgresServer, skip};
+        if let Some(server) = PostgresServer::shared() {
+            let url = server.database(|url| drop(PostgresStore::open(url, 2).unwrap()));
+            return Arc::new(PostgresStore::open(&url, 4).unwrap());
+        }
+        skip(&Missing::Program { name: "PostgreSQL", installed_by: "apt-get install postgresql" });
+    }
+    Arc::new(SqliteStore::in_memory().unwrap())
+}
+
 /// Everything a session is made of, with handles to look at it.
 pub(crate) struct Stage {
     pub(crate) host: Arc<TestHost>,
-    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) script: Arc<Script>,
     pub(crate) events: Arc<Mutex<Vec<EngineEvent>>>,
     pub(crate) setup: SessionSetup,
@@ -246,13 +262,13 @@ impl Stage {
         engine: Arc<dyn ContextEngine>,
     ) -> Self {
         let host = Arc::new(TestHost::default());
-        let store = Arc::new(SqliteStore::in_memory().unwrap());
+        let store = empty_record();
         let script = Script::new(wire_format);
         let events: Arc<Mutex<Vec<EngineEvent>>> = Arc::default();
         let told = Arc::clone(&events);
         let upstream: Arc<dyn Upstream> = Arc::<Script>::clone(&script);
         let setup = SessionSetup {
-            store: Arc::<SqliteStore>::clone(&store),
+            store: Arc::clone(&store),
             owner: Owner::default(),
             engine,
             host: Arc::<TestHost>::clone(&host),

@@ -1,7 +1,7 @@
 //! Long tool results: set aside when they are first seen, whole in the record, the same bytes from then on.
 
 use throughline_engine::{CallInput, EngineEvent};
-use throughline_store::{ArtifactId, ArtifactRange, Owner, Store, ViewMessage};
+use throughline_store::{ArtifactId, ArtifactRange, Owner, ViewMessage};
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::WireFormat;
 

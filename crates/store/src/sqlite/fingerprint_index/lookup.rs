@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use rusqlite::{CachedStatement, Connection};
 
+use crate::record_search::source::{LookupTerms, SegmentLookup};
 use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
 
+use super::super::error::{TxError, TxResult};
 use super::{COVERED_SLICE, IndexSegment};
-
-/// What has to be in a block: of every set of fingerprints one.
-pub(in crate::sqlite) type LookupTerms = [Vec<u32>];
 
 /// Asks segments, one after the other.
 pub(in crate::sqlite) struct IndexLookup<'c> {
@@ -38,71 +37,6 @@ impl<'c> IndexLookup<'c> {
                 .prepare_cached("SELECT block, clues FROM clues_open WHERE block >= ?1 AND block < ?2")?,
             open_segments,
         })
-    }
-
-    /// Whether anything is known of a segment.
-    pub(in crate::sqlite) fn knows(&self, segment: IndexSegment) -> rusqlite::Result<bool> {
-        if self.open_segments.contains(&segment) {
-            return Ok(true);
-        }
-        self.conn
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM clues_sealed WHERE slice = ?1)")?
-            .query_row([segment.slice_keys().start + COVERED_SLICE], |row| row.get(0))
-    }
-
-    /// The blocks of a segment that hold what is wanted, and perhaps a few others; best that first which tells most.
-    pub(in crate::sqlite) fn of(
-        &mut self,
-        segment: IndexSegment,
-        wanted: &LookupTerms,
-    ) -> rusqlite::Result<BlockSet> {
-        // IndexBlocks that are not there have no rows either.
-        let mut found = BlockSet::all();
-        for alternatives in wanted {
-            // Looking for a reason not to read a block costs a tenth of reading it.
-            if found.is_empty() {
-                break;
-            }
-            let mut holders = BlockSet::none();
-            for fingerprint in alternatives {
-                holders.join(&self.in_sealed(segment, *fingerprint)?);
-            }
-            found.keep(&holders);
-        }
-        if self.open_segments.contains(&segment) {
-            self.add_open(segment, wanted, &mut found)?;
-        }
-        Ok(found)
-    }
-
-    /// The blocks of a segment that hold one of the fingerprints of each of some words, word by word.
-    pub(in crate::sqlite) fn by_word(
-        &mut self,
-        segment: IndexSegment,
-        words: &LookupTerms,
-    ) -> rusqlite::Result<Vec<BlockSet>> {
-        let mut found = Vec::with_capacity(words.len());
-        for forms in words {
-            let mut holders = BlockSet::none();
-            for fingerprint in forms {
-                holders.join(&self.in_sealed(segment, *fingerprint)?);
-            }
-            found.push(holders);
-        }
-        if self.open_segments.contains(&segment) {
-            let keys = segment.block_keys();
-            let mut open = self.open.query([keys.start, keys.end])?;
-            while let Some(row) = open.next()? {
-                let Some(list) = FingerprintList::new(row.get_ref(1)?.as_blob()?) else { continue };
-                let place = (row.get::<_, i64>(0)? - keys.start) as usize;
-                for (holders, forms) in found.iter_mut().zip(words) {
-                    if forms.iter().any(|fingerprint| list.holds(*fingerprint)) {
-                        holders.add(place);
-                    }
-                }
-            }
-        }
-        Ok(found)
     }
 
     /// Adds the blocks in the open form.
@@ -137,5 +71,64 @@ impl<'c> IndexLookup<'c> {
                 holders.unwrap_or_else(BlockSet::all)
             }
         })
+    }
+}
+
+impl SegmentLookup for IndexLookup<'_> {
+    type Error = TxError;
+
+    fn knows(&self, segment: IndexSegment) -> TxResult<bool> {
+        if self.open_segments.contains(&segment) {
+            return Ok(true);
+        }
+        Ok(self
+            .conn
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM clues_sealed WHERE slice = ?1)")?
+            .query_row([segment.slice_keys().start + COVERED_SLICE], |row| row.get(0))?)
+    }
+
+    fn of(&mut self, segment: IndexSegment, wanted: &LookupTerms) -> TxResult<BlockSet> {
+        // IndexBlocks that are not there have no rows either.
+        let mut found = BlockSet::all();
+        for alternatives in wanted {
+            // Looking for a reason not to read a block costs a tenth of reading it.
+            if found.is_empty() {
+                break;
+            }
+            let mut holders = BlockSet::none();
+            for fingerprint in alternatives {
+                holders.join(&self.in_sealed(segment, *fingerprint)?);
+            }
+            found.keep(&holders);
+        }
+        if self.open_segments.contains(&segment) {
+            self.add_open(segment, wanted, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn by_word(&mut self, segment: IndexSegment, words: &LookupTerms) -> TxResult<Vec<BlockSet>> {
+        let mut found = Vec::with_capacity(words.len());
+        for forms in words {
+            let mut holders = BlockSet::none();
+            for fingerprint in forms {
+                holders.join(&self.in_sealed(segment, *fingerprint)?);
+            }
+            found.push(holders);
+        }
+        if self.open_segments.contains(&segment) {
+            let keys = segment.block_keys();
+            let mut open = self.open.query([keys.start, keys.end])?;
+            while let Some(row) = open.next()? {
+                let Some(list) = FingerprintList::new(row.get_ref(1)?.as_blob()?) else { continue };
+                let place = (row.get::<_, i64>(0)? - keys.start) as usize;
+                for (holders, forms) in found.iter_mut().zip(words) {
+                    if forms.iter().any(|fingerprint| list.holds(*fingerprint)) {
+                        holders.add(place);
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 }

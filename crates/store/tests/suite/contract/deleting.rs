@@ -124,4 +124,4 @@ on_every_backend!(
     artifacts_go_when_nobody_refers_to_them_any_more,
     numbers_are_not_given_out_again,
 );
-on_sqlite!(searching; everything_of_a_chain_goes_with_any_member);
+on_databases!(searching; everything_of_a_chain_goes_with_any_member);

@@ -171,4 +171,4 @@ on_every_backend!(
     a_stranger_gets_no_artifact_until_they_have_the_text_themselves,
     owners_may_call_their_sessions_alike,
 );
-on_sqlite!(searching; a_stranger_reads_no_words);
+on_databases!(searching; a_stranger_reads_no_words);

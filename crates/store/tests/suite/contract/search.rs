@@ -457,7 +457,7 @@ fn words_are_searchable_when_append_returns(store: &dyn Store) {
     }
 }
 
-on_sqlite!(
+on_databases!(
     words_are_found_in_any_order_and_case_and_all_of_them,
     phrases_keep_their_order,
     words_may_be_asked_for_by_how_they_begin,

@@ -13,29 +13,21 @@ macro_rules! on_every_backend {
         mod memory {
             $(#[test] fn $name() { super::$name(&throughline_store::MemoryStore::new()); })*
         }
-        on_sqlite!($($name),*);
-        #[cfg(feature = "postgres")]
-        mod postgres {
-            $(#[test] fn $name() {
-                if let Some(store) = $crate::contract::support::postgres() {
-                    super::$name(&store);
-                }
-            })*
-        }
+        on_databases!($($name),*);
     };
 }
 
 /// The same for functions that search, which the small store in memory cannot.
-macro_rules! on_sqlite {
+macro_rules! on_databases {
     ($($name:ident),* $(,)?) => {
-        $crate::contract::support::on_sqlite_as!(sqlite; $($name),*);
+        $crate::contract::support::on_databases_as!(databases; $($name),*);
     };
     ($module:ident; $($name:ident),* $(,)?) => {
-        $crate::contract::support::on_sqlite_as!($module; $($name),*);
+        $crate::contract::support::on_databases_as!($module; $($name),*);
     };
 }
 
-macro_rules! on_sqlite_as {
+macro_rules! on_databases_as {
     ($module:ident; $($name:ident),*) => {
         mod $module {
             mod in_memory {
@@ -49,10 +41,18 @@ macro_rules! on_sqlite_as {
                     super::super::$name(&$crate::contract::support::sqlite_in(home.path()));
                 })*
             }
+            #[cfg(feature = "postgres")]
+            mod on_postgres {
+                $(#[test] fn $name() {
+                    if let Some(store) = $crate::contract::support::postgres() {
+                        super::super::$name(&store);
+                    }
+                })*
+            }
         }
     };
 }
-pub(crate) use on_sqlite_as;
+pub(crate) use on_databases_as;
 
 /// A new record in a database.
 pub(crate) fn sqlite_in(folder: &std::path::Path) -> throughline_store::SqliteStore {

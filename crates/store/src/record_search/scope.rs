@@ -3,23 +3,17 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use rusqlite::Connection;
-
-use crate::ids::Owner;
+use crate::coding::int;
+use crate::search::belonging::{chain_fingerprint, owner_fingerprint, role_fingerprint, tool_fingerprint};
 use crate::search::request::{SearchQuery, UnseenMessage};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
-use super::super::error::TxResult;
-use super::super::indexing::{chain_fingerprint, owner_fingerprint, role_fingerprint, tool_fingerprint};
-use super::super::rows::{int, require_session, session_at, tip_of};
-use super::super::sessions::line_of;
-use super::candidates::SearchRow;
+use super::source::{SearchRow, SearchSource, SourceResult};
 
 /// The bounds of a search.
-pub(super) struct SearchScope<'a> {
-    conn: &'a Connection,
-    owner: &'a Owner,
+pub(super) struct SearchScope<'a, S> {
+    source: &'a S,
     /// The question.
     pub(super) query: &'a SearchQuery,
     /// The line of the conversation to search; everything if there is none.
@@ -34,20 +28,19 @@ pub(super) struct SearchScope<'a> {
 /// So many messages that cannot be seen are named.
 const MAX_UNSEEN: usize = 20;
 
-impl<'a> SearchScope<'a> {
+impl<'a, S: SearchSource> SearchScope<'a, S> {
     /// The bounds of an owner's question. A session that is not theirs is unknown.
-    pub(super) fn new(conn: &'a Connection, owner: &'a Owner, query: &'a SearchQuery) -> TxResult<Self> {
+    pub(super) fn new(source: &'a S, query: &'a SearchQuery) -> SourceResult<S, Self> {
         let line = match &query.session {
             None => None,
             Some(id) => {
-                let session = require_session(conn, owner, id)?;
-                let tip = tip_of(conn, session.chain)?.unwrap_or(session);
-                Some(line_of(conn, owner, LinePart::through(&tip))?)
+                let session = source.require_session(id)?;
+                let tip = source.tip_of(session.chain)?.unwrap_or(session);
+                Some(source.line_of(LinePart::through(&tip))?)
             }
         };
         Ok(Self {
-            conn,
-            owner,
+            source,
             query,
             line,
             owned: HashMap::new(),
@@ -56,55 +49,45 @@ impl<'a> SearchScope<'a> {
         })
     }
 
-    /// Whose question it is.
-    pub(super) fn owner(&self) -> &'a Owner {
-        self.owner
-    }
-
     /// A session of the owner by its ordinal.
-    pub(super) fn session(&mut self, ordinal: i64) -> TxResult<Option<&Session>> {
-        self.sessions.get(ordinal, self.conn, self.owner)
+    pub(super) fn session(&mut self, ordinal: i64) -> SourceResult<S, Option<&Session>> {
+        self.sessions.get(ordinal, self.source)
     }
 
     /// Whether a place in a session may be seen.
-    pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> TxResult<bool> {
+    pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> SourceResult<S, bool> {
         let Some(line) = &self.line else {
             let passes = self.is_owners(ordinal)?;
             return Ok(passes && self.admits_project(ordinal)?);
         };
-        let session = self.sessions.get(ordinal, self.conn, self.owner)?;
+        let session = self.sessions.get(ordinal, self.source)?;
         Ok(session.is_some_and(|session| {
             line.iter().any(|stretch| stretch.end_in(session).is_some_and(|end| seq < end))
         }))
     }
 
-    fn admits_project(&mut self, ordinal: i64) -> TxResult<bool> {
+    fn admits_project(&mut self, ordinal: i64) -> SourceResult<S, bool> {
         if self.query.project.is_none() {
             return Ok(true);
         }
         let query = self.query;
-        let session = self.sessions.get(ordinal, self.conn, self.owner)?;
+        let session = self.sessions.get(ordinal, self.source)?;
         Ok(session.is_some_and(|session| query.admits_project(session.origin.project.as_deref())))
     }
 
     /// Whether a session is the owner's: all that is asked of most of them.
-    fn is_owners(&mut self, ordinal: i64) -> TxResult<bool> {
+    fn is_owners(&mut self, ordinal: i64) -> SourceResult<S, bool> {
         Ok(match self.owned.entry(ordinal) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
-                let is_owners = self
-                    .conn
-                    .prepare_cached(
-                        "SELECT EXISTS (SELECT 1 FROM sessions WHERE ordinal = ?1 AND owner = ?2)",
-                    )?
-                    .query_row((ordinal, self.owner.as_str()), |row| row.get(0))?;
+                let is_owners = self.source.is_owners(ordinal)?;
                 *unknown.insert(is_owners)
             }
         })
     }
 
     /// Whether a message may be seen.
-    pub(super) fn admits(&mut self, row: &SearchRow<'_>) -> TxResult<bool> {
+    pub(super) fn admits(&mut self, row: &SearchRow<'_>) -> SourceResult<S, bool> {
         let tools = if self.query.tool.is_some() { row.tools()? } else { Vec::new() };
         Ok(self.query.admits(row.role, &tools, row.at_ms) && self.admits_place(row.session, row.seq)?)
     }
@@ -122,7 +105,7 @@ impl<'a> SearchScope<'a> {
     }
 
     /// Messages that cannot be seen, of the owner's sessions.
-    pub(super) fn unseen(&mut self) -> TxResult<Vec<UnseenMessage>> {
+    pub(super) fn unseen(&mut self) -> SourceResult<S, Vec<UnseenMessage>> {
         let mut unseen = Vec::new();
         for (session, seq) in std::mem::take(&mut self.unseen) {
             if let Some(session) = self.session(session)? {
@@ -138,29 +121,21 @@ impl<'a> SearchScope<'a> {
     }
 
     /// What messages have to be found by beside their text: of every set of fingerprints one.
-    pub(super) fn fingerprints(&self) -> TxResult<Vec<Vec<u32>>> {
+    pub(super) fn fingerprints(&self) -> SourceResult<S, Vec<Vec<u32>>> {
         let mut fingerprints = Vec::new();
         match &self.line {
             // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
             Some(line) => {
                 fingerprints.push(line.iter().map(|stretch| chain_fingerprint(stretch.chain)).collect())
             }
-            None if self.has_other_owners()? => {
-                fingerprints.push(vec![owner_fingerprint(self.owner.as_str())])
+            None if self.source.has_other_owners()? => {
+                fingerprints.push(vec![owner_fingerprint(self.source.owner().as_str())])
             }
             None => {}
         }
         fingerprints.extend(self.query.role.map(|role| vec![role_fingerprint(role)]));
         fingerprints.extend(self.query.tool.as_ref().map(|tool| vec![tool_fingerprint(tool)]));
         Ok(fingerprints)
-    }
-
-    fn has_other_owners(&self) -> TxResult<bool> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM sessions WHERE is_tip = 1 AND owner < ?1)
-                 OR EXISTS (SELECT 1 FROM sessions WHERE is_tip = 1 AND owner > ?1)",
-        )?;
-        Ok(statement.query_row([self.owner.as_str()], |row| row.get(0))?)
     }
 }
 
@@ -171,12 +146,12 @@ struct SessionCache {
 }
 
 impl SessionCache {
-    fn get(&mut self, ordinal: i64, conn: &Connection, owner: &Owner) -> TxResult<Option<&Session>> {
+    fn get<S: SearchSource>(&mut self, ordinal: i64, source: &S) -> SourceResult<S, Option<&Session>> {
         let known = match self.known.entry(ordinal) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let found = session_at(conn, u64::try_from(ordinal).unwrap_or_default())?;
-                unknown.insert(found.filter(|session| session.owner == *owner))
+                let found = source.session_at(u64::try_from(ordinal).unwrap_or_default())?;
+                unknown.insert(found.filter(|session| session.owner == *source.owner()))
             }
         };
         Ok(known.as_ref())

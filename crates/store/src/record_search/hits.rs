@@ -3,28 +3,25 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use rusqlite::Connection;
-
-use crate::artifacts::folder::ArtifactFolder;
+use crate::coding::int;
 use crate::ids::SessionId;
 use crate::search::matching::Matcher;
 use crate::search::rank::RankedHit;
 use crate::search::request::{ArtifactLocation, Hit, MatchedWords, Neighbour, Snippet};
+use crate::search::segments::ARTIFACT_ROWS;
 use crate::search::snippet::{beginning, passage};
 use crate::sessions::chain::{LinePart, line};
 
-use super::super::error::TxResult;
-use super::super::fingerprint_index::ARTIFACT_ROWS;
-use super::super::indexing::PieceText;
-use super::super::rows::{find_session, int, members_of, session_at};
-use super::candidates::{ArtifactReference, SearchRow, newest_reference, row_columns};
+use super::references::newest_reference;
 use super::scope::SearchScope;
+use super::source::{
+    ArtifactReference, MessageRows, PieceRows, PlaceOrder, ScanStep, SearchSource, SourceResult,
+};
 
 /// Makes hits of what was ranked.
-pub(super) struct HitBuilder<'a, 's> {
-    pub(super) conn: &'a Connection,
-    pub(super) artifacts: &'a ArtifactFolder,
-    pub(super) scope: &'a mut SearchScope<'s>,
+pub(super) struct HitBuilder<'a, 's, S> {
+    pub(super) source: &'s S,
+    pub(super) scope: &'a mut SearchScope<'s, S>,
     conversations: ConversationCache,
 }
 
@@ -64,13 +61,9 @@ pub(super) enum RunsOf {
     Passages,
 }
 
-impl<'a, 's> HitBuilder<'a, 's> {
-    pub(super) fn new(
-        conn: &'a Connection,
-        artifacts: &'a ArtifactFolder,
-        scope: &'a mut SearchScope<'s>,
-    ) -> Self {
-        Self { conn, artifacts, scope, conversations: ConversationCache::new() }
+impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
+    pub(super) fn new(source: &'s S, scope: &'a mut SearchScope<'s, S>) -> Self {
+        Self { source, scope, conversations: ConversationCache::new() }
     }
 
     /// Hits as they are shown.
@@ -79,7 +72,7 @@ impl<'a, 's> HitBuilder<'a, 's> {
         ranked: &[RankedHit<i64>],
         matcher: &mut Matcher<'_>,
         matched: Option<MatchedWords>,
-    ) -> TxResult<Vec<Hit>> {
+    ) -> SourceResult<S, Vec<Hit>> {
         let mut hits = Vec::with_capacity(ranked.len());
         for hit in ranked {
             let shown = match hit.key < ARTIFACT_ROWS {
@@ -91,44 +84,55 @@ impl<'a, 's> HitBuilder<'a, 's> {
         Ok(hits)
     }
 
-    fn message_hit(&mut self, ranked: &RankedHit<i64>, matcher: &mut Matcher<'_>) -> TxResult<Option<Hit>> {
-        let mut statement = self.conn.prepare_cached(concat!(
-            "SELECT ",
-            row_columns!(),
-            " FROM messages m WHERE m.id = ?1"
-        ))?;
-        let mut rows = statement.query([ranked.key])?;
-        let Some(row) = rows.next()?.and_then(SearchRow::new) else { return Ok(None) };
-        let Some(text) = row.text() else { return Ok(None) };
-        let snippet = passage(&text, &matcher.places(&text));
-        let place = HitLocation {
-            session: row.session,
-            message: u64::try_from(row.id).unwrap_or_default(),
-            seq: row.seq,
-            role: row.role.name(),
-            tools: row.tools()?,
-            at_ms: row.at_ms,
-        };
-        self.hit(place, ranked, snippet)
+    fn message_hit(
+        &mut self,
+        ranked: &RankedHit<i64>,
+        matcher: &mut Matcher<'_>,
+    ) -> SourceResult<S, Option<Hit>> {
+        let mut found = None;
+        self.source.each_message(MessageRows::One(ranked.key), |row| {
+            let Some(text) = row.text() else { return Ok(ScanStep::No) };
+            let place = HitLocation {
+                session: row.session,
+                message: u64::try_from(row.id).unwrap_or_default(),
+                seq: row.seq,
+                role: row.role.name(),
+                tools: row.tools()?,
+                at_ms: row.at_ms,
+            };
+            found = Some((place, passage(&text, &matcher.places(&text))));
+            Ok(ScanStep::No)
+        })?;
+        match found {
+            Some((place, snippet)) => self.hit(place, ranked, snippet),
+            None => Ok(None),
+        }
     }
 
-    fn artifact_hit(&mut self, ranked: &RankedHit<i64>, matcher: &mut Matcher<'_>) -> TxResult<Option<Hit>> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT p.artifact, p.first_line, a.name, p.first_byte, p.bytes
-             FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.row = ?1",
-        )?;
-        let mut rows = statement.query([ranked.key])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let piece = PieceText::from_row(row, 2)?;
-        let Ok(text) = piece.read(self.artifacts) else { return Ok(None) };
-        let Some(reference) = newest_reference(self.conn, row.get(0)?, self.scope)? else { return Ok(None) };
-        let marks = matcher.places(&text);
-        let before = text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
-        let line = row.get::<_, u64>(1)? + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
-        let ArtifactReference { session, message, seq, role, tools, at_ms } = reference;
-        let place = HitLocation { session, message, seq, role: role.name(), tools, at_ms };
-        let hit = self.hit(place, ranked, passage(&text, &marks))?;
-        Ok(hit.map(|hit| Hit { artifact: Some(ArtifactLocation { id: piece.artifact, line }), ..hit }))
+    fn artifact_hit(
+        &mut self,
+        ranked: &RankedHit<i64>,
+        matcher: &mut Matcher<'_>,
+    ) -> SourceResult<S, Option<Hit>> {
+        let (source, scope) = (self.source, &mut *self.scope);
+        let mut found = None;
+        source.each_piece(PieceRows::One(ranked.key), |piece| {
+            let Some(text) = source.piece_text(piece)? else { return Ok(ScanStep::No) };
+            let Some(reference) = newest_reference(source, piece.artifact, scope)? else {
+                return Ok(ScanStep::No);
+            };
+            let marks = matcher.places(&text);
+            let before = text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
+            let line = piece.first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
+            let ArtifactReference { session, message, seq, role, tools, at_ms } = reference;
+            let place = HitLocation { session, message, seq, role: role.name(), tools, at_ms };
+            let location = ArtifactLocation { id: piece.name.clone(), line };
+            found = Some((place, passage(&text, &marks), location));
+            Ok(ScanStep::No)
+        })?;
+        let Some((place, snippet, location)) = found else { return Ok(None) };
+        let hit = self.hit(place, ranked, snippet)?;
+        Ok(hit.map(|hit| Hit { artifact: Some(location), ..hit }))
     }
 
     /// A passage as it is shown; `None` if its session is not the owner's.
@@ -137,7 +141,7 @@ impl<'a, 's> HitBuilder<'a, 's> {
         place: HitLocation,
         ranked: &RankedHit<i64>,
         snippet: Snippet,
-    ) -> TxResult<Option<Hit>> {
+    ) -> SourceResult<S, Option<Hit>> {
         let Some(session) = self.scope.session(place.session)? else { return Ok(None) };
         let (id, chain) = (session.id.clone(), session.chain);
         let conversation = self.conversation(chain, RunsOf::Context)?;
@@ -162,7 +166,7 @@ impl<'a, 's> HitBuilder<'a, 's> {
     }
 
     /// What is known of a conversation by its chain.
-    pub(super) fn conversation(&mut self, chain: u64, runs: RunsOf) -> TxResult<Rc<ConversationInfo>> {
+    pub(super) fn conversation(&mut self, chain: u64, runs: RunsOf) -> SourceResult<S, Rc<ConversationInfo>> {
         let needs_runs = runs == RunsOf::Passages || self.scope.query.neighbours > 0;
         match self.conversations.get(&chain) {
             Some(known) if !needs_runs || !known.runs.is_empty() => Ok(Rc::clone(known)),
@@ -174,20 +178,23 @@ impl<'a, 's> HitBuilder<'a, 's> {
         }
     }
 
-    fn read_conversation(&self, chain: u64, needs_runs: bool) -> TxResult<ConversationInfo> {
-        let members = members_of(self.conn, chain)?;
+    fn read_conversation(&self, chain: u64, needs_runs: bool) -> SourceResult<S, ConversationInfo> {
+        let members = self.source.members_of(chain)?;
         let title = members.iter().rev().find_map(|member| member.title.clone());
         let mut runs = Vec::new();
         // Only neighbours are looked for in them.
         if needs_runs && let Some(tip) = members.last() {
             let at = |ordinal| match members.iter().find(|member| member.ordinal == ordinal) {
                 Some(member) => Ok(Some(member.clone())),
-                None => session_at(self.conn, ordinal),
+                None => self.source.session_at(ordinal),
             };
-            let named = |id: &SessionId| find_session(self.conn, self.scope.owner(), id);
+            let named = |id: &SessionId| self.source.find_session(id);
             for stretch in line(LinePart::through(tip), at, named)?.iter().rev() {
-                let others =
-                    if stretch.chain == chain { Vec::new() } else { members_of(self.conn, stretch.chain)? };
+                let others = if stretch.chain == chain {
+                    Vec::new()
+                } else {
+                    self.source.members_of(stretch.chain)?
+                };
                 for member in if stretch.chain == chain { &members } else { &others } {
                     runs.extend(stretch.end_in(member).map(|end| RunOfSession {
                         session: int(member.ordinal),
@@ -205,27 +212,23 @@ impl<'a, 's> HitBuilder<'a, 's> {
         &self,
         conversation: &ConversationInfo,
         seq: u64,
-    ) -> TxResult<(Vec<Neighbour>, Vec<Neighbour>)> {
+    ) -> SourceResult<S, (Vec<Neighbour>, Vec<Neighbour>)> {
         let count = self.scope.query.neighbours as u64;
         let (first, end) = (seq.saturating_sub(count), seq.saturating_add(count).saturating_add(1));
-        let mut statement = self.conn.prepare_cached(concat!(
-            "SELECT ",
-            row_columns!(),
-            " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq"
-        ))?;
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for run in conversation.runs.iter().filter(|run| run.end_seq > first && run.first_seq < end) {
-            let mut rows = statement.query([run.session, int(first), int(end.min(run.end_seq))])?;
-            while let Some(row) = rows.next()? {
-                let Some(row) = SearchRow::new(row) else { continue };
+            let seqs = int(first)..int(end.min(run.end_seq));
+            let places = MessageRows::Places { session: run.session, seqs: &seqs, order: PlaceOrder::First };
+            self.source.each_message(places, |row| {
                 let beside = match row.seq.cmp(&seq) {
                     std::cmp::Ordering::Less => &mut before,
-                    std::cmp::Ordering::Equal => continue,
+                    std::cmp::Ordering::Equal => return Ok(ScanStep::Yes),
                     std::cmp::Ordering::Greater => &mut after,
                 };
                 let text = beginning(&row.text().unwrap_or_default());
                 beside.push(Neighbour { seq: row.seq, role: row.role.name(), text });
-            }
+                Ok(ScanStep::Yes)
+            })?;
         }
         Ok((before, after))
     }

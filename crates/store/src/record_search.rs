@@ -5,36 +5,31 @@
 //! answer says so.
 
 mod blocks;
-mod candidates;
 mod hits;
 mod meaning;
 mod proposals;
 mod ranked;
+mod references;
 mod scope;
+pub(crate) mod source;
 mod state;
 
 use std::collections::HashSet;
 
-use rusqlite::Connection;
-
-use crate::artifacts::folder::ArtifactFolder;
-use crate::ids::Owner;
 use crate::search::meaning::QuestionVector;
 use crate::search::query::{ParsedQuery, SearchMethod};
 use crate::search::question::Question;
 use crate::search::rank::best;
 use crate::search::request::{MatchedWords, SearchAnswer, SearchMode, SearchQuery};
 
-use super::error::TxResult;
 use blocks::{QuestionBlocks, wanted_alone};
 use hits::HitBuilder;
 use meaning::SearchMeaning;
-use proposals::{MESSAGE_ROWS, is_small, note_unindexed, segments, substring_candidates, word_candidates};
+use proposals::{is_small, note_unindexed, segments, substring_candidates, word_candidates};
 use ranked::RankedSearch;
 use scope::SearchScope;
+use source::{SearchSource, SourceResult};
 use state::SearchState;
-
-pub(in crate::sqlite) use candidates::{SearchRow, row_columns};
 
 /// Words of a whole question at least, ...
 const MIN_WHOLE: usize = 4;
@@ -42,30 +37,30 @@ const MIN_WHOLE: usize = 4;
 const MIN_TELLING: usize = 3;
 
 /// The vector of a question, or why there is none.
-pub(super) struct QuestionMeaning {
-    pub(super) model: String,
-    pub(super) vector: Result<QuestionVector, String>,
+pub(crate) struct QuestionMeaning {
+    pub(crate) model: String,
+    pub(crate) vector: Result<QuestionVector, String>,
 }
 
 /// Answers a question of an owner.
-pub(super) fn search(
-    conn: &Connection,
-    artifacts: &ArtifactFolder,
-    owner: &Owner,
+pub(crate) fn search<S: SearchSource>(
+    source: &S,
     query: &SearchQuery,
     meaning: Option<&QuestionMeaning>,
-) -> TxResult<SearchAnswer> {
+) -> SourceResult<S, SearchAnswer> {
     let parsed = ParsedQuery::new(&query.text);
-    let mut scope = SearchScope::new(conn, owner, query)?;
-    let question = Question::new(&query.text);
-    let is_ranked = query.mode == SearchMode::Words;
+    let mut scope = SearchScope::new(source, query)?;
+    // Only a ranked search needs the stems of the words and their forms.
+    let question = (query.mode == SearchMode::Words).then(|| Question::new(&query.text));
     // Hardly any text has all words of a whole question: what its words are in is known first, and spares look-ups.
-    let is_whole_question = is_ranked && parsed.wanted.len() >= MIN_WHOLE && question.len() >= MIN_TELLING;
-    let mut blocks = match is_whole_question {
-        true => question_blocks(conn, &scope, &question)?,
-        false => None,
+    let whole_question = question
+        .as_ref()
+        .filter(|question| parsed.wanted.len() >= MIN_WHOLE && question.len() >= MIN_TELLING);
+    let mut blocks = match whole_question {
+        Some(question) => question_blocks(source, &scope, question)?,
+        None => None,
     };
-    let alone = wanted_alone(&question, &parsed);
+    let alone = whole_question.map(|question| wanted_alone(question, &parsed)).unwrap_or_default();
     let mut answer = SearchAnswer::default();
     let mut shown = HashSet::new();
     for way in parsed.ways(query.mode) {
@@ -73,11 +68,9 @@ pub(super) fn search(
         match way {
             SearchMethod::Words => {
                 let known = blocks.as_ref().map(|blocks| (blocks, alone.clone()));
-                word_candidates(conn, artifacts, &parsed, &known, &mut scope, &mut gathered)?;
+                word_candidates(source, &parsed, &known, &mut scope, &mut gathered)?;
             }
-            SearchMethod::Substring => {
-                substring_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?
-            }
+            SearchMethod::Substring => substring_candidates(source, &parsed, &mut scope, &mut gathered)?,
         }
         answer.ranked_newest = gathered.is_cut_short.then_some(gathered.found.len() as u64);
         if !gathered.found.is_empty() {
@@ -86,41 +79,41 @@ pub(super) fn search(
             let matched = (*way == SearchMethod::Words).then_some(MatchedWords { words: of, of });
             shown = ranked.iter().map(|hit| hit.key).collect();
             answer.hits =
-                HitBuilder::new(conn, artifacts, &mut scope).hits(&ranked, &mut gathered.matcher, matched)?;
+                HitBuilder::new(source, &mut scope).hits(&ranked, &mut gathered.matcher, matched)?;
             answer.as_substring = *way == SearchMethod::Substring && query.mode != SearchMode::Substring;
             break;
         }
     }
     let is_question = parsed.wanted.len() > 1 && !answer.as_substring;
     let wants_more = answer.hits.len() < query.limit() && (is_question || answer.hits.is_empty());
-    if is_ranked && wants_more {
+    if let Some(question) = question.as_ref().filter(|_| wants_more) {
         if blocks.is_none() {
-            blocks = question_blocks(conn, &scope, &question)?;
+            blocks = question_blocks(source, &scope, question)?;
         }
         let room = query.limit() - answer.hits.len();
         let meaning = match meaning {
-            Some(meaning) => SearchMeaning::find(conn, &scope, meaning)?,
+            Some(meaning) => SearchMeaning::find(source, &scope, meaning)?,
             None => SearchMeaning::default(),
         };
         answer.meaning = meaning.report;
-        let builder = HitBuilder::new(conn, artifacts, &mut scope);
-        let ranked = RankedSearch::new(builder, &question, &shown);
+        let builder = HitBuilder::new(source, &mut scope);
+        let ranked = RankedSearch::new(builder, question, &shown);
         answer.hits.extend(ranked.hits(blocks.as_ref(), room, &meaning.nearest)?);
     }
-    note_unindexed(conn, blocks.as_ref(), &mut scope)?;
+    note_unindexed(source, blocks.as_ref(), &mut scope)?;
     answer.unseen = scope.unseen()?;
     Ok(answer)
 }
 
 /// The blocks of messages that hold words of a question; `None` where everything is read instead.
-fn question_blocks(
-    conn: &Connection,
-    scope: &SearchScope<'_>,
+fn question_blocks<S: SearchSource>(
+    source: &S,
+    scope: &SearchScope<'_, S>,
     question: &Question,
-) -> TxResult<Option<QuestionBlocks>> {
-    if is_small(conn, scope)? {
+) -> SourceResult<S, Option<QuestionBlocks>> {
+    if is_small(source, scope)? {
         return Ok(None);
     }
-    let segments = segments(conn, MESSAGE_ROWS)?;
-    QuestionBlocks::look_up(conn, question, segments, &scope.fingerprints()?).map(Some)
+    let segments = segments(source.message_rows()?);
+    QuestionBlocks::look_up(source, question, segments, &scope.fingerprints()?).map(Some)
 }

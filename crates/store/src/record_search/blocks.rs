@@ -6,15 +6,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rusqlite::Connection;
-
 use crate::search::fingerprint::BlockSet;
 use crate::search::passages::Commonness;
 use crate::search::query::ParsedQuery;
 use crate::search::question::Question;
+use crate::search::segments::IndexSegment;
 
-use super::super::error::TxResult;
-use super::super::fingerprint_index::{IndexLookup, IndexSegment};
+use super::source::{SearchSource, SegmentLookup, SourceResult};
 
 /// A word in more than this share of the blocks proposes none: it tells little, and would propose most of the record.
 const COMMON_SHARE: f64 = 0.25;
@@ -66,13 +64,13 @@ type SampledForms = BTreeMap<IndexSegment, Vec<BlockSet>>;
 
 impl QuestionBlocks {
     /// Asks the index. Only blocks count that have of every set of `required` fingerprints one.
-    pub(super) fn look_up(
-        conn: &Connection,
+    pub(super) fn look_up<S: SearchSource>(
+        source: &S,
         question: &Question,
         mut segments: Vec<IndexSegment>,
         required: &[Vec<u32>],
-    ) -> TxResult<Self> {
-        let mut lookup = IndexLookup::new(conn)?;
+    ) -> SourceResult<S, Self> {
+        let mut lookup = source.lookup()?;
         let mut admitted: BTreeMap<IndexSegment, BlockSet> = BTreeMap::new();
         if !required.is_empty() {
             for segment in &segments {
@@ -207,11 +205,11 @@ fn word_lookups(question: &Question, most: usize) -> Vec<WordLookup> {
 }
 
 /// Asks some segments for every form. Sets how common words are, and leaves out forms that common words hardly have.
-fn sample(
-    lookup: &mut IndexLookup<'_>,
+fn sample<L: SegmentLookup>(
+    lookup: &mut L,
     segments: &[IndexSegment],
     words: &mut [WordLookup],
-) -> TxResult<SampledForms> {
+) -> Result<SampledForms, L::Error> {
     let each: Vec<Vec<u32>> =
         words.iter().flat_map(|word| &word.forms).map(|form| vec![form.fingerprint]).collect();
     let mut sampled = SampledForms::new();

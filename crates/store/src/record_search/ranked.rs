@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use rusqlite::params;
 use throughline_transcript::Role;
 
 use crate::artifacts::artifact::ArtifactId;
+use crate::coding::int;
 use crate::ids::Millis;
 use crate::search::meaning::Nearest;
 use crate::search::passages::{
@@ -23,14 +23,12 @@ use crate::search::request::{ArtifactLocation, Hit, MatchedWords};
 use crate::search::snippet::one_line;
 use crate::search::windows::{PASSAGE_WORDS, count_words, first_words, last_words};
 
-use super::super::error::TxResult;
-use super::super::indexing::PieceText;
-use super::super::rows::int;
 use super::blocks::QuestionBlocks;
-use super::candidates::{SearchRow, newest_reference, row_columns};
 use super::hits::{HitBuilder, HitLocation, RunsOf};
 use super::meaning;
-use super::proposals::{PIECE_ROWS, segments};
+use super::proposals::segments;
+use super::references::newest_reference;
+use super::source::{MessageRows, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource, SourceResult};
 
 /// Texts of messages that are read of a large record, and their bytes: as many as take a few milliseconds.
 const MAX_MESSAGES_READ: usize = 600;
@@ -47,8 +45,8 @@ const MIN_COMPLETED: usize = 60;
 const MAX_BESIDE: u64 = 8;
 
 /// A search for passages.
-pub(super) struct RankedSearch<'q, 'a, 's> {
-    builder: HitBuilder<'a, 's>,
+pub(super) struct RankedSearch<'q, 'a, 's, S> {
+    builder: HitBuilder<'a, 's, S>,
     question: &'q Question,
     /// Rows that are among the hits already.
     shown: &'q HashSet<i64>,
@@ -86,8 +84,12 @@ struct BuiltPassage {
     similarity: Option<f64>,
 }
 
-impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
-    pub(super) fn new(builder: HitBuilder<'a, 's>, question: &'q Question, shown: &'q HashSet<i64>) -> Self {
+impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
+    pub(super) fn new(
+        builder: HitBuilder<'a, 's, S>,
+        question: &'q Question,
+        shown: &'q HashSet<i64>,
+    ) -> Self {
         Self { builder, question, shown, texts: Vec::new(), newest_ms: 0 }
     }
 
@@ -98,7 +100,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         blocks: Option<&QuestionBlocks>,
         limit: usize,
         nearest: &Nearest,
-    ) -> TxResult<Vec<Hit>> {
+    ) -> SourceResult<S, Vec<Hit>> {
         if (self.question.is_empty() && nearest.hits.is_empty()) || limit == 0 {
             return Ok(Vec::new());
         }
@@ -146,7 +148,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         weights: &[f64],
         candidates: &mut Vec<PassageCandidate<BuiltPassage>>,
         mut places: HashMap<WindowPlace, usize>,
-    ) -> TxResult<()> {
+    ) -> SourceResult<S, ()> {
         let (words, messages) = self
             .texts
             .iter()
@@ -187,48 +189,31 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
     }
 
     /// Reads a message for one of its windows, if it may be seen.
-    fn read_near(&mut self, row: i64, part: usize) -> TxResult<Option<WindowPlace>> {
-        let conn = self.builder.conn;
-        let mut statement =
-            conn.prepare_cached(concat!("SELECT ", row_columns!(), " FROM messages m WHERE m.id = ?1"))?;
-        let mut rows = statement.query([row])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let read = self.read_message_and(row, &[part])?;
+    fn read_near(&mut self, row: i64, part: usize) -> SourceResult<S, Option<WindowPlace>> {
+        let source = self.builder.source;
+        let mut read = MessageReading::Refused;
+        source.each_message(MessageRows::One(row), |row| {
+            read = self.read_message_and(row, &[part])?;
+            Ok(ScanStep::No)
+        })?;
         let at = self.texts.len().saturating_sub(1);
         let holds = |text: &RankedText| text.windows.held.iter().any(|window| window.part == part);
         Ok((read == MessageReading::Added && self.texts.get(at).is_some_and(holds)).then_some((at, part)))
     }
 
-    fn read_everything(&mut self) -> TxResult<()> {
-        let conn = self.builder.conn;
-        match self.builder.scope.chains() {
-            Some(chains) => {
-                let mut statement = conn.prepare_cached(concat!(
-                    "SELECT ",
-                    row_columns!(),
-                    " FROM sessions s CROSS JOIN messages m ON m.session = s.ordinal WHERE s.chain = ?1"
-                ))?;
-                for chain in chains {
-                    let mut rows = statement.query([chain])?;
-                    while let Some(row) = rows.next()? {
-                        self.read_message(row)?;
-                    }
-                }
-            }
-            None => {
-                let mut statement =
-                    conn.prepare_cached(concat!("SELECT ", row_columns!(), " FROM messages m"))?;
-                let mut rows = statement.query([])?;
-                while let Some(row) = rows.next()? {
-                    self.read_message(row)?;
-                }
-            }
-        }
+    fn read_everything(&mut self) -> SourceResult<S, ()> {
+        let source = self.builder.source;
+        let chains = self.builder.scope.chains();
+        let rows = chains.as_deref().map_or(MessageRows::All, MessageRows::OfChains);
+        source.each_message(rows, |row| {
+            self.read_message(row)?;
+            Ok(ScanStep::Yes)
+        })?;
         Ok(())
     }
 
     /// Reads a message, if it may be seen; gives the bytes that were read.
-    fn read_message(&mut self, row: &rusqlite::Row<'_>) -> TxResult<Option<usize>> {
+    fn read_message(&mut self, row: &SearchRow<'_>) -> SourceResult<S, Option<usize>> {
         Ok(match self.read_message_and(row, &[])? {
             MessageReading::Refused => None,
             MessageReading::LeftOut { bytes } => Some(bytes),
@@ -237,14 +222,12 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
     }
 
     /// As [`read_message`](Self::read_message); these windows are held whatever words they hold.
-    fn read_message_and(&mut self, row: &rusqlite::Row<'_>, parts: &[usize]) -> TxResult<MessageReading> {
-        // Damage is for others to report; what cannot be read cannot be found.
-        let Some(row) = SearchRow::new(row) else { return Ok(MessageReading::Refused) };
-        if !self.builder.scope.admits(&row)? {
+    fn read_message_and(&mut self, row: &SearchRow<'_>, parts: &[usize]) -> SourceResult<S, MessageReading> {
+        if !self.builder.scope.admits(row)? {
             return Ok(MessageReading::Refused);
         }
         let Some(text) = row.text() else {
-            self.builder.scope.cannot_see(&row);
+            self.builder.scope.cannot_see(row);
             return Ok(MessageReading::Refused);
         };
         let bytes = text.len();
@@ -270,75 +253,67 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
     }
 
     /// Reads the messages of the blocks whose words tell most.
-    fn read_proposed(&mut self, blocks: &QuestionBlocks) -> TxResult<()> {
-        let conn = self.builder.conn;
-        let mut statement = conn.prepare_cached(concat!(
-            "SELECT ",
-            row_columns!(),
-            " FROM messages m WHERE m.id >= ?1 AND m.id < ?2"
-        ))?;
-        let (mut seen, mut read, mut bytes) = (0, 0, 0);
-        for rows in blocks.best() {
-            let mut rows = statement.query(params![rows.start, rows.end])?;
-            while let Some(row) = rows.next()? {
-                seen += 1;
-                if let Some(of_message) = self.read_message(row)? {
-                    read += 1;
-                    bytes += of_message;
+    fn read_proposed(&mut self, blocks: &QuestionBlocks) -> SourceResult<S, ()> {
+        let source = self.builder.source;
+        let blocks = blocks.best();
+        // Blocks are read whole: whether it is enough is asked when another one begins.
+        let (mut seen, mut read, mut bytes, mut at) = (0, 0, 0, 0);
+        source.each_message(MessageRows::InOrder(&blocks), |row| {
+            let is_in = |block: &Range<i64>| block.contains(&row.row);
+            if !blocks.get(at).is_some_and(is_in) {
+                if seen >= MAX_MESSAGES_SEEN || read >= MAX_MESSAGES_READ || bytes >= MAX_BYTES_READ {
+                    return Ok(ScanStep::No);
                 }
+                at += blocks.iter().skip(at).position(is_in).unwrap_or_default();
             }
-            if seen >= MAX_MESSAGES_SEEN || read >= MAX_MESSAGES_READ || bytes >= MAX_BYTES_READ {
-                break;
+            seen += 1;
+            if let Some(of_message) = self.read_message(row)? {
+                read += 1;
+                bytes += of_message;
             }
-        }
+            Ok(ScanStep::Yes)
+        })?;
         Ok(())
     }
 
     /// Reads pieces of artifacts that hold words of the question.
-    fn read_pieces(&mut self) -> TxResult<()> {
-        let conn = self.builder.conn;
-        let segments = segments(conn, PIECE_ROWS)?;
+    fn read_pieces(&mut self) -> SourceResult<S, ()> {
+        let source = self.builder.source;
+        let segments = segments(source.piece_rows()?);
         if segments.is_empty() {
             return Ok(());
         }
-        let blocks = QuestionBlocks::look_up(conn, self.question, segments, &[])?;
-        let mut statement = conn.prepare_cached(
-            "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes, p.first_line
-             FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.row >= ?1 AND p.row < ?2",
-        )?;
+        let mut blocks = QuestionBlocks::look_up(source, self.question, segments, &[])?.best();
+        blocks.truncate(MAX_PIECES_SEEN);
         let mut read = 0;
-        for rows in blocks.best().into_iter().take(MAX_PIECES_SEEN) {
+        source.each_piece(PieceRows::InOrder(&blocks), |piece| {
             if read >= MAX_PIECES_READ {
-                break;
+                return Ok(ScanStep::No);
             }
-            let mut rows = statement.query(params![rows.start, rows.end])?;
-            while let Some(row) = rows.next()? {
-                let Some(reference) = newest_reference(conn, row.get(1)?, self.builder.scope)? else {
-                    continue;
-                };
-                let piece = PieceText::from_row(row, 2)?;
-                read += 1;
-                // A file that is missing or damaged is for others to report.
-                let Ok(text) = piece.read(self.builder.artifacts) else { continue };
-                if !self.builder.scope.query.admits_text(&text) {
-                    continue;
-                }
-                self.newest_ms = self.newest_ms.max(reference.at_ms);
-                self.texts.push(RankedText {
-                    row: row.get(0)?,
-                    session: reference.session,
-                    message: reference.message,
-                    seq: reference.seq,
-                    source: HitSource { role: reference.role, machine_written: false, in_artifact: true },
-                    tools: reference.tools,
-                    at_ms: reference.at_ms,
-                    windows: tally_windows(self.question, &text),
-                    bytes: text.len(),
-                    text,
-                    artifact: Some((piece.artifact, row.get(5)?)),
-                });
+            let Some(reference) = newest_reference(source, piece.artifact, self.builder.scope)? else {
+                return Ok(ScanStep::Yes);
+            };
+            read += 1;
+            let Some(text) = source.piece_text(piece)? else { return Ok(ScanStep::Yes) };
+            if !self.builder.scope.query.admits_text(&text) {
+                return Ok(ScanStep::Yes);
             }
-        }
+            self.newest_ms = self.newest_ms.max(reference.at_ms);
+            self.texts.push(RankedText {
+                row: piece.key,
+                session: reference.session,
+                message: reference.message,
+                seq: reference.seq,
+                source: HitSource { role: reference.role, machine_written: false, in_artifact: true },
+                tools: reference.tools,
+                at_ms: reference.at_ms,
+                windows: tally_windows(self.question, &text),
+                bytes: text.len(),
+                text,
+                artifact: Some((piece.name.clone(), piece.first_line)),
+            });
+            Ok(ScanStep::Yes)
+        })?;
         Ok(())
     }
 
@@ -365,7 +340,7 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         (at, part): WindowPlace,
         commonness: &Commonness,
         weights: &[f64],
-    ) -> TxResult<Option<PassageCandidate<BuiltPassage>>> {
+    ) -> SourceResult<S, Option<PassageCandidate<BuiltPassage>>> {
         let Some(own) = self.texts.get(at) else { return Ok(None) };
         let Some(window) = own.windows.held.iter().find(|window| window.part == part) else {
             return Ok(None);
@@ -431,27 +406,16 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         seq: u64,
         side: NeighbourSide,
         room: &mut usize,
-    ) -> TxResult<Vec<TextPart>> {
+    ) -> SourceResult<S, Vec<TextPart>> {
         let Some(chain) = self.builder.scope.session(session)?.map(|session| session.chain) else {
             return Ok(Vec::new());
         };
         let conversation = self.builder.conversation(chain, RunsOf::Passages)?;
+        let source = self.builder.source;
         let (first, end) = match side {
             NeighbourSide::Before => (seq.saturating_sub(MAX_BESIDE), seq),
             NeighbourSide::After => (seq.saturating_add(1), seq.saturating_add(1 + MAX_BESIDE)),
         };
-        let mut statement = self.builder.conn.prepare_cached(match side {
-            NeighbourSide::Before => concat!(
-                "SELECT ",
-                row_columns!(),
-                " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq DESC"
-            ),
-            NeighbourSide::After => concat!(
-                "SELECT ",
-                row_columns!(),
-                " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq"
-            ),
-        })?;
         let mut runs: Vec<(i64, u64, u64)> = conversation
             .runs
             .iter()
@@ -464,33 +428,38 @@ impl<'q, 'a, 's> RankedSearch<'q, 'a, 's> {
         }
         let mut parts = Vec::new();
         for (session, first, end) in runs {
-            let mut rows = statement.query([session, int(first), int(end)])?;
-            while let Some(row) = rows.next()? {
-                let Some(row) = SearchRow::new(row) else { continue };
-                if *room <= 1 || !self.builder.scope.admits(&row)? {
-                    return Ok(parts);
+            let seqs = int(first)..int(end);
+            let order = match side {
+                NeighbourSide::Before => PlaceOrder::Last,
+                NeighbourSide::After => PlaceOrder::First,
+            };
+            let scope = &mut *self.builder.scope;
+            let step = source.each_message(MessageRows::Places { session, seqs: &seqs, order }, |row| {
+                if *room <= 1 || !scope.admits(row)? {
+                    return Ok(ScanStep::No);
                 }
-                let Some(text) = row.text() else { continue };
+                let Some(text) = row.text() else { return Ok(ScanStep::Yes) };
                 let range = match side {
                     NeighbourSide::Before => last_words(&text, *room - 1),
                     NeighbourSide::After => first_words(&text, *room - 1),
                 };
                 if range.is_empty() {
-                    continue;
+                    return Ok(ScanStep::Yes);
                 }
                 let shown = text.get(range.clone()).unwrap_or_default().to_owned();
                 *room = room.saturating_sub(count_words(&shown, PASSAGE_WORDS) + 1);
                 let is_cut = shown.len() < text.trim().len();
                 parts.push(TextPart { row: row.id, role: row.role, range, text: shown, is_cut });
-                if is_cut {
-                    return Ok(parts);
-                }
+                Ok(if is_cut { ScanStep::No } else { ScanStep::Yes })
+            })?;
+            if step == ScanStep::No {
+                return Ok(parts);
             }
         }
         Ok(parts)
     }
 
-    fn hit(&mut self, passage: BuiltPassage, score: f64) -> TxResult<Option<Hit>> {
+    fn hit(&mut self, passage: BuiltPassage, score: f64) -> SourceResult<S, Option<Hit>> {
         let Some(text) = self.texts.get(passage.at) else { return Ok(None) };
         let place = HitLocation {
             session: text.session,

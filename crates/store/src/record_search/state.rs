@@ -2,18 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::Connection;
-
-use crate::artifacts::folder::ArtifactFolder;
 use crate::search::matching::Matcher;
 use crate::search::prefilter::Prefilter;
 use crate::search::query::{ParsedQuery, SearchMethod};
 use crate::search::rank::{HitSource, SearchCandidate};
 
-use super::super::error::TxResult;
-use super::super::indexing::PieceText;
-use super::candidates::{SearchRow, newest_reference, read_text};
+use super::references::newest_reference;
 use super::scope::SearchScope;
+use super::source::{PieceRow, SearchRow, SearchSource, SourceResult, read_text};
 
 /// Hits that are ranked at most, the newest.
 const MAX_RANKED: usize = 600;
@@ -65,7 +61,11 @@ impl<'a> SearchState<'a> {
     }
 
     /// Looks at a message: its filters, then its text.
-    pub(super) fn look_at(&mut self, row: &SearchRow<'_>, scope: &mut SearchScope<'_>) -> TxResult<()> {
+    pub(super) fn look_at<S: SearchSource>(
+        &mut self,
+        row: &SearchRow<'_>,
+        scope: &mut SearchScope<'_, S>,
+    ) -> SourceResult<S, ()> {
         if !self.seen.insert(row.id) {
             return Ok(());
         }
@@ -126,31 +126,26 @@ impl SearchState<'_> {
         may
     }
 
-    /// Looks at a piece of an artifact: who refers to it, then its text. The row has its number, that of the artifact,
-    /// and where the text is.
-    pub(super) fn look_at_piece(
+    /// Looks at a piece of an artifact: who refers to it, then its text.
+    pub(super) fn look_at_piece<S: SearchSource>(
         &mut self,
-        conn: &Connection,
-        artifacts: &ArtifactFolder,
-        row: &rusqlite::Row<'_>,
-        scope: &mut SearchScope<'_>,
-    ) -> TxResult<()> {
-        let number: i64 = row.get(0)?;
-        if !self.seen.insert(number) {
+        source: &S,
+        piece: &PieceRow,
+        scope: &mut SearchScope<'_, S>,
+    ) -> SourceResult<S, ()> {
+        if !self.seen.insert(piece.key) {
             return Ok(());
         }
         self.pieces_seen += 1;
-        let Some(reference) = newest_reference(conn, row.get(1)?, scope)? else { return Ok(()) };
-        let piece = PieceText::from_row(row, 2)?;
+        let Some(reference) = newest_reference(source, piece.artifact, scope)? else { return Ok(()) };
         self.pieces_read += 1;
-        // A file that is missing or damaged is for others to report.
-        let text = piece.read(artifacts).ok().filter(|text| scope.query.admits_text(text));
+        let text = source.piece_text(piece)?.filter(|text| scope.query.admits_text(text));
         let Some(fit) = text.and_then(|text| self.matcher.fit(&text)) else { return Ok(()) };
-        let name = piece.artifact.as_str();
+        let name = piece.name.as_str();
         let mut content = [0; 32];
         content.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
         let speaker = HitSource { role: reference.role, machine_written: false, in_artifact: true };
-        let candidate = SearchCandidate { key: number, content, fit, speaker, at_ms: reference.at_ms };
+        let candidate = SearchCandidate { key: piece.key, content, fit, speaker, at_ms: reference.at_ms };
         match self.artifacts.get(name).and_then(|&at| self.found.get_mut(at)) {
             Some(known) if known.fit.outdoes(&candidate.fit) => {}
             Some(known) => *known = candidate,

@@ -7,15 +7,12 @@
 
 use std::collections::HashMap;
 
-use rusqlite::Connection;
-
 use crate::search::meaning::{MeaningReport, Nearest};
 use crate::search::passages::PassageCandidate;
 
-use super::super::error::TxResult;
-use super::super::vectors;
 use super::QuestionMeaning;
 use super::scope::SearchScope;
+use super::source::{SearchSource, SourceResult};
 
 /// The smaller, the more the first places count. With the usual 60 a passage in the middle of both lists would come before the
 /// best of one.
@@ -35,26 +32,20 @@ pub(super) struct SearchMeaning {
 
 impl SearchMeaning {
     /// The nearest passages of what is searched.
-    pub(super) fn find(
-        conn: &Connection,
-        scope: &SearchScope<'_>,
+    pub(super) fn find<S: SearchSource>(
+        source: &S,
+        scope: &SearchScope<'_, S>,
         meaning: &QuestionMeaning,
-    ) -> TxResult<Self> {
+    ) -> SourceResult<S, Self> {
         let mut report = MeaningReport { model: meaning.model.clone(), ..MeaningReport::default() };
         let nearest = match &meaning.vector {
-            Ok(vector) => {
-                let chains = match scope.chains() {
-                    Some(chains) => chains,
-                    None => vectors::chains_of(conn, scope.owner().as_str())?,
-                };
-                vectors::nearest(conn, &meaning.model, vector, &chains)?
-            }
+            Ok(vector) => source.nearest(&meaning.model, vector, scope.chains())?,
             Err(problem) => {
                 report.problem = Some(problem.clone());
                 Nearest::default()
             }
         };
-        report.waiting = vectors::waiting(conn, &meaning.model)?;
+        report.waiting = source.vectors_waiting(&meaning.model)?;
         (report.compared, report.newest_only) = (nearest.compared, nearest.newest_only);
         Ok(Self { nearest, report: Some(report) })
     }

@@ -1,0 +1,188 @@
+//! Which record it is: the file in the home directory, or the database that `store.url` names. The only place that opens either.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[cfg(feature = "postgres")]
+use throughline_store::PostgresStore;
+use throughline_store::{Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress};
+
+use super::refused;
+use crate::app::App;
+use crate::error::{CliError, Exit, path_words};
+use crate::home;
+use crate::settings::load;
+use crate::ui::progress::{ProgressLine, progress_words};
+
+/// Where the record is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RecordPlace {
+    /// A SQLite database in the home directory.
+    File(PathBuf),
+    /// A PostgreSQL database.
+    Server(ServerSettings),
+}
+
+/// How a database on a server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ServerSettings {
+    /// May hold a password.
+    pub(crate) url: String,
+    pub(crate) connections: usize,
+}
+
+impl std::fmt::Debug for ServerSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerSettings").field("connections", &self.connections).finish_non_exhaustive()
+    }
+}
+
+impl RecordPlace {
+    /// The place that the settings name.
+    pub(crate) fn of(app: &App) -> Result<Self, CliError> {
+        let settings = load(app, &[])?.settings.store;
+        Ok(match settings.url.is_empty() {
+            true => Self::File(app.record_path()),
+            false => Self::Server(ServerSettings { url: settings.url, connections: settings.connections }),
+        })
+    }
+
+    /// Whether there is a record to read. One on a server always is: opening it makes it.
+    pub(crate) fn is_there(&self) -> bool {
+        match self {
+            Self::File(path) => path.exists(),
+            Self::Server(_) => true,
+        }
+    }
+
+    /// For people; never with a password.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::File(path) => path_words(path),
+            #[cfg(feature = "postgres")]
+            Self::Server(server) => {
+                PostgresStore::address_without_password(&server.url).unwrap_or_else(|error| error.to_string())
+            }
+            #[cfg(not(feature = "postgres"))]
+            Self::Server(_) => "a PostgreSQL database".to_owned(),
+        }
+    }
+
+    /// The file, for a command that only makes sense with one.
+    pub(crate) fn file(self, command: &str, instead: &str) -> Result<PathBuf, CliError> {
+        match self {
+            Self::File(path) => Ok(path),
+            Self::Server(_) => Err(needs_file(command, instead)),
+        }
+    }
+}
+
+/// The opened record, on either engine.
+#[derive(Clone, Debug)]
+pub(crate) enum RecordStore {
+    Sqlite(Arc<SqliteStore>),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<PostgresStore>),
+}
+
+impl StoreLayer for RecordStore {
+    type Inner = dyn Store;
+
+    fn around<T>(
+        &self,
+        _: StoreMethod,
+        run: impl FnOnce(&Self::Inner) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(store) => run(store.as_ref()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => run(store.as_ref()),
+        }
+    }
+}
+
+impl RecordStore {
+    /// Opens the record for writing, making it if it is not there; one of an older version is brought up to date, and the
+    /// user is told.
+    pub(crate) fn open(app: &App) -> Result<Self, CliError> {
+        match RecordPlace::of(app)? {
+            RecordPlace::File(path) => open_file(app, &path).map(Arc::new).map(Self::Sqlite),
+            RecordPlace::Server(server) => open_server(app, &server),
+        }
+    }
+
+    /// Opens the record for reading. That changes nothing, so it works where nothing can be written; a record of an older
+    /// version is brought up to date first, which takes writing.
+    pub(crate) fn open_for_reading(app: &App) -> Result<Self, CliError> {
+        match RecordPlace::of(app)? {
+            RecordPlace::File(path) => match SqliteStore::open_read_only(&path) {
+                Ok(store) => Ok(Self::Sqlite(Arc::new(store))),
+                Err(StoreError::ReadOnly { .. }) => open_file(app, &path).map(Arc::new).map(Self::Sqlite),
+                Err(other) => Err(refused(other)),
+            },
+            RecordPlace::Server(server) => open_server(app, &server),
+        }
+    }
+
+    /// The same record, to be shared.
+    pub(crate) fn shared(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// The record in a file, if it is one.
+    pub(crate) fn in_file(&self) -> Option<&Arc<SqliteStore>> {
+        match self {
+            Self::Sqlite(store) => Some(store),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => None,
+        }
+    }
+
+    /// The record in a file, for a command that only makes sense with one.
+    pub(crate) fn file(&self, command: &str, instead: &str) -> Result<&SqliteStore, CliError> {
+        self.in_file().map(Arc::as_ref).ok_or_else(|| needs_file(command, instead))
+    }
+}
+
+fn needs_file(command: &str, instead: &str) -> CliError {
+    CliError::new(Exit::BadInput, format!("`throughline {command}` is for a record in a file"))
+        .because("`store.url` names a PostgreSQL database")
+        .hint(instead.to_owned())
+}
+
+fn open_file(app: &App, path: &std::path::Path) -> Result<SqliteStore, CliError> {
+    home::make_private(app)?;
+    let mut line = ProgressLine::new(app);
+    let opened = SqliteStore::open_following(path, app.now().ms, &mut |progress: StoreProgress| {
+        if line.is_due() {
+            line.show(&format!("migrating the record: {}", progress_words(progress)));
+        }
+    });
+    line.end();
+    let store = opened.map_err(refused)?;
+    if let Some(Migration { from, to, backup }) = store.migration() {
+        app.note(&format!(
+            "the record was migrated from version {from} to version {to}; a backup is in {}",
+            path_words(backup)
+        ));
+    }
+    Ok(store)
+}
+
+#[cfg(feature = "postgres")]
+fn open_server(app: &App, server: &ServerSettings) -> Result<RecordStore, CliError> {
+    home::make_private(app)?;
+    let store = PostgresStore::open(&server.url, server.connections).map_err(refused)?;
+    Ok(RecordStore::Postgres(Arc::new(store)))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_server(_: &App, _: &ServerSettings) -> Result<RecordStore, CliError> {
+    Err(CliError::new(Exit::BadConfig, "this program cannot use a record on PostgreSQL")
+        .because("`store.url` names one, and the program was built without the Cargo feature `postgres`")
+        .hint("use a released package, or build with `--features postgres`"))
+}

@@ -1,0 +1,197 @@
+//! Asking the index of an owner which blocks hold what is wanted. Slices of several segments are read at once where segments are asked
+//! one after the other.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::record_search::source::{LookupTerms, SegmentLookup};
+use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
+use crate::search::segments::IndexSegment;
+
+use super::error::{PgError, PgResult};
+use super::search_index::IndexKind;
+use super::search_source::PostgresSource;
+use super::value::{self, SqlValue, int, values};
+
+/// Segments whose slices are read at once.
+const SEGMENTS_AT_ONCE: i64 = 64;
+/// Slices that are kept at hand.
+const MAX_SLICES: usize = 16 * 1024;
+
+/// The lists of rows that are in no sealed segment, block by block.
+type OpenBlocks = BTreeMap<usize, Vec<Vec<u8>>>;
+
+/// Asks the segments of an owner's index.
+pub(super) struct PostgresLookup<'s, 'c> {
+    source: &'s PostgresSource<'s, 'c>,
+    /// By kind, segment and slice; `None` where a slice is empty.
+    slices: HashMap<(i64, i64, i64), Option<Vec<u8>>>,
+    /// The segment that was asked last.
+    last: Option<i64>,
+    /// By segment.
+    open: HashMap<IndexSegment, OpenBlocks>,
+    has_open: [bool; 2],
+}
+
+fn kind_of(segment: IndexSegment) -> IndexKind {
+    if *segment.family() == *IndexKind::Piece.layout() { IndexKind::Piece } else { IndexKind::Message }
+}
+
+/// The number of a segment among those of its kind.
+fn number_of(segment: IndexSegment) -> i64 {
+    let layout = segment.family();
+    segment.0 - layout.first_row / layout.segment_rows()
+}
+
+impl<'s, 'c> PostgresLookup<'s, 'c> {
+    pub(super) fn new(source: &'s PostgresSource<'s, 'c>) -> Self {
+        Self { source, slices: HashMap::new(), last: None, open: HashMap::new(), has_open: [false; 2] }
+    }
+
+    /// Whether a segment is sealed.
+    fn is_sealed(&self, segment: IndexSegment) -> PgResult<bool> {
+        Ok(number_of(segment) < self.source.state(kind_of(segment))?.sealed)
+    }
+
+    /// Has the slices of a segment at hand that hold these fingerprints.
+    fn fetch(&mut self, segment: IndexSegment, wanted: &LookupTerms) -> PgResult<()> {
+        let (kind, number) = (kind_of(segment), number_of(segment));
+        let last = self.last.replace(number);
+        let mut slices: Vec<i64> =
+            wanted.iter().flatten().map(|fingerprint| slice_of(*fingerprint) as i64).collect();
+        slices.sort_unstable();
+        slices.dedup();
+        if slices.iter().all(|slice| self.slices.contains_key(&(kind.code(), number, *slice))) {
+            return Ok(());
+        }
+        // Whoever asks for two segments side by side asks for the next ones too.
+        let sealed = self.source.state(kind)?.sealed;
+        let range = match last {
+            Some(last) if last == number + 1 => (number + 1 - SEGMENTS_AT_ONCE).max(0)..number + 1,
+            Some(last) if last == number - 1 => number..(number + SEGMENTS_AT_ONCE).min(sealed),
+            _ => number..number + 1,
+        };
+        if self.slices.len() > MAX_SLICES {
+            self.slices.clear();
+        }
+        let rows = self.source.tx.query(
+            "SELECT segment, slice::int8, entries FROM search_slices \
+             WHERE owner = $1 AND kind = $2 AND segment = ANY ($3) AND slice = ANY ($4)",
+            vec![
+                self.source.owner.into(),
+                kind.code().into(),
+                SqlValue::ints(range.clone()),
+                SqlValue::ints(slices.iter().copied()),
+            ],
+        )?;
+        for number in range {
+            slices.iter().for_each(|slice| {
+                self.slices.insert((kind.code(), number, *slice), None);
+            });
+        }
+        for row in &rows {
+            let entries = value::bytes(row, 2)?.to_vec();
+            self.slices.insert((kind.code(), int(row, 0)?, int(row, 1)?), Some(entries));
+        }
+        Ok(())
+    }
+
+    /// The blocks of a sealed segment that hold a fingerprint, once its slices are at hand.
+    fn in_sealed(&self, segment: IndexSegment, fingerprint: u32) -> BlockSet {
+        let key = (kind_of(segment).code(), number_of(segment), slice_of(fingerprint) as i64);
+        match self.slices.get(&key) {
+            Some(Some(entries)) => {
+                // Where a slice is damaged, any block may hold the fingerprint: the texts decide.
+                holders_of(fingerprint, entries, segment.blocks()).unwrap_or_else(BlockSet::all)
+            }
+            _ => BlockSet::none(),
+        }
+    }
+
+    /// The blocks of a segment that is not sealed.
+    fn open_blocks(&mut self, segment: IndexSegment) -> PgResult<Option<&OpenBlocks>> {
+        let kind = kind_of(segment);
+        let known = usize::try_from(kind.code()).unwrap_or_default();
+        if self.has_open.get(known) == Some(&false) {
+            self.read_open(kind)?;
+            self.has_open.iter_mut().skip(known).take(1).for_each(|has| *has = true);
+        }
+        Ok(self.open.get(&segment))
+    }
+
+    fn read_open(&mut self, kind: IndexKind) -> PgResult<()> {
+        let state = self.source.state(kind)?;
+        let rows = self.source.tx.query(
+            "SELECT fingerprints FROM search_open WHERE owner = $1 AND kind = $2 ORDER BY id",
+            values![self.source.owner, kind.code()],
+        )?;
+        let layout = kind.layout();
+        for (place, row) in (state.open_start()..).zip(&rows) {
+            let segment = IndexSegment::of_row(layout.first_row + place);
+            let block = (place % layout.segment_rows()) / layout.block_rows;
+            let lists = self.open.entry(segment).or_default();
+            let block = usize::try_from(block).unwrap_or_default();
+            lists.entry(block).or_default().push(value::bytes(row, 0)?.to_vec());
+        }
+        Ok(())
+    }
+}
+
+/// Whether the rows of a block hold one of some fingerprints. A list that is damaged may hold any.
+fn holds_one(lists: &[Vec<u8>], any: &[u32]) -> bool {
+    lists.iter().any(|list| match FingerprintList::new(list) {
+        Some(list) => any.iter().any(|fingerprint| list.holds(*fingerprint)),
+        None => true,
+    })
+}
+
+impl SegmentLookup for PostgresLookup<'_, '_> {
+    type Error = PgError;
+
+    fn of(&mut self, segment: IndexSegment, wanted: &LookupTerms) -> PgResult<BlockSet> {
+        if !self.is_sealed(segment)? {
+            let mut found = BlockSet::none();
+            if let Some(blocks) = self.open_blocks(segment)? {
+                for (block, lists) in blocks {
+                    if wanted.iter().all(|any| holds_one(lists, any)) {
+                        found.add(*block);
+                    }
+                }
+            }
+            return Ok(found);
+        }
+        self.fetch(segment, wanted)?;
+        let mut found = BlockSet::all();
+        for alternatives in wanted {
+            let mut holders = BlockSet::none();
+            alternatives.iter().for_each(|fingerprint| holders.join(&self.in_sealed(segment, *fingerprint)));
+            found.keep(&holders);
+        }
+        Ok(found)
+    }
+
+    fn by_word(&mut self, segment: IndexSegment, words: &LookupTerms) -> PgResult<Vec<BlockSet>> {
+        let mut found = vec![BlockSet::none(); words.len()];
+        if !self.is_sealed(segment)? {
+            if let Some(blocks) = self.open_blocks(segment)? {
+                for (block, lists) in blocks {
+                    for (holders, forms) in found.iter_mut().zip(words) {
+                        if holds_one(lists, forms) {
+                            holders.add(*block);
+                        }
+                    }
+                }
+            }
+            return Ok(found);
+        }
+        self.fetch(segment, words)?;
+        for (holders, forms) in found.iter_mut().zip(words) {
+            forms.iter().for_each(|fingerprint| holders.join(&self.in_sealed(segment, *fingerprint)));
+        }
+        Ok(found)
+    }
+
+    fn knows(&self, _segment: IndexSegment) -> PgResult<bool> {
+        // Every row was written with the message it stands for.
+        Ok(true)
+    }
+}

@@ -1,0 +1,23 @@
+//! Who refers to an artifact, of those a search may see.
+
+use super::scope::SearchScope;
+use super::source::{ArtifactReference, ScanStep, SearchSource, SourceResult};
+
+/// The newest reference to an artifact that a search may see.
+pub(super) fn newest_reference<S: SearchSource>(
+    source: &S,
+    artifact: i64,
+    scope: &mut SearchScope<'_, S>,
+) -> SourceResult<S, Option<ArtifactReference>> {
+    let mut newest = None;
+    source.each_reference(artifact, |reference| {
+        if scope.query.admits(reference.role, &reference.tools, reference.at_ms)
+            && scope.admits_place(reference.session, reference.seq)?
+        {
+            newest = Some(reference);
+            return Ok(ScanStep::No);
+        }
+        Ok(ScanStep::Yes)
+    })?;
+    Ok(newest)
+}

@@ -1,0 +1,73 @@
+//! How rows are numbered for the index, gathered in blocks, and blocks in segments. The same in every engine.
+//!
+//! Two messages make a block, and a piece of an artifact, which is longer than many messages, is one by itself. Which block a row
+//! belongs to follows from its number.
+
+use std::ops::Range;
+
+/// Rows of pieces of artifacts begin here; no message ever gets so large an id.
+pub(crate) const ARTIFACT_ROWS: i64 = 1 << 40;
+
+/// How rows are numbered, gathered in blocks, and blocks in segments. All are powers of two.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SegmentLayout {
+    /// What its numbers are given out as.
+    pub(crate) numbers: &'static str,
+    pub(crate) first_row: i64,
+    pub(crate) block_rows: i64,
+    pub(crate) segment_blocks: i64,
+}
+
+pub(crate) const MESSAGES: SegmentLayout =
+    SegmentLayout { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024 };
+pub(crate) const PIECES: SegmentLayout =
+    SegmentLayout { numbers: "piece", first_row: ARTIFACT_ROWS, block_rows: 1, segment_blocks: 128 };
+
+impl SegmentLayout {
+    fn of_row(row: i64) -> &'static Self {
+        if row < ARTIFACT_ROWS { &MESSAGES } else { &PIECES }
+    }
+
+    pub(crate) fn segment_rows(&self) -> i64 {
+        self.block_rows * self.segment_blocks
+    }
+}
+
+/// A segment, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct IndexSegment(pub(crate) i64);
+
+impl IndexSegment {
+    /// The segment a row belongs to.
+    pub(crate) fn of_row(row: i64) -> Self {
+        Self(row / SegmentLayout::of_row(row).segment_rows())
+    }
+
+    pub(crate) fn family(self) -> &'static SegmentLayout {
+        // Numbers of segments of pieces are larger than any of messages: their rows are so much larger.
+        if self.0 < PIECES.first_row / PIECES.segment_rows() { &MESSAGES } else { &PIECES }
+    }
+
+    /// It and those after it up to another.
+    pub(crate) fn through(self, last: Self) -> impl Iterator<Item = Self> {
+        (self.0..=last.0).map(Self)
+    }
+
+    /// Rows that belong to it.
+    pub(crate) fn rows(self) -> Range<i64> {
+        let rows = self.family().segment_rows();
+        self.0 * rows..(self.0 + 1) * rows
+    }
+
+    /// Rows of one of its blocks.
+    pub(crate) fn rows_of(self, block: usize) -> Range<i64> {
+        let rows = self.family().block_rows;
+        let first = self.rows().start + block as i64 * rows;
+        first..first + rows
+    }
+
+    /// How many blocks it has when it is complete.
+    pub(crate) fn blocks(self) -> usize {
+        self.family().segment_blocks as usize
+    }
+}

@@ -26,6 +26,7 @@ const MAX_CHECKS: usize = 4;
 /// Files in hand: of this turn, and with those of earlier turns where it has touched fewer.
 const MAX_IN_HAND: usize = 14;
 const IN_HAND_WITH_EARLIER: usize = 9;
+const LEAST_IN_HAND: usize = 3;
 
 /// The request that is being worked on.
 pub(super) fn active(state: &State) -> Option<&Request> {
@@ -95,13 +96,14 @@ pub(super) fn in_progress(
             lines.push(Line { message: statement.message, text, value: 9.0 - age as f32 });
         }
     }
-    let files = in_hand(state, request.message);
+    let mut files = in_hand(state, request.message);
     if !files.is_empty() {
-        lines.push(Line {
-            message: scope.to,
-            text: format!("Files in hand: {}", files.join("; ")),
-            value: 8.5,
-        });
+        let told = |files: &[String]| format!("Files in hand: {}", files.join("; "));
+        // Where there is little room the newest are told, so that the checks fit beside them.
+        while files.len() > LEAST_IN_HAND && price.tokens(&told(&files)) * 2 > budget {
+            files.pop();
+        }
+        lines.push(Line { message: scope.to, text: told(&files), value: 8.5 });
     }
     let known = |name: &str| files.iter().any(|file| file.starts_with(short_path(name)));
     let mut found: Vec<&str> = Vec::new();

@@ -465,7 +465,9 @@ fn taken_out<'a>(request: &SummaryRequest<'a>) -> FxHashSet<&'a str> {
             let root = RawJson(arguments.trim());
             old.clear();
             let taken = ["old_string", "old_str", "old_text", "search"].iter().find_map(|key| root.get(key));
-            taken.is_some_and(|taken| push_text(taken, &mut old));
+            if let Some(taken) = taken {
+                push_text(taken, &mut old);
+            }
             scan_anchors(&old, |anchor, _| {
                 gone.extend(
                     ledger.facts().known_anchor(anchor).filter(|(_, info)| is_rare(info)).map(|(own, _)| own),

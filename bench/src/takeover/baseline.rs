@@ -54,7 +54,7 @@ impl Baselines {
     }
 
     /// What the person said in a rejected call.
-    fn said_in_rejection<'a>(&self, text: &'a str) -> Option<&'a str> {
+    pub(super) fn said_in_rejection<'a>(&self, text: &'a str) -> Option<&'a str> {
         let said = self.user_said.captures(first_chars(text, REJECTION_CHARS))?.get(1)?;
         Some(strip(said.as_str())).filter(|said| !said.is_empty())
     }

@@ -95,7 +95,11 @@ impl Floors {
         for text in re_reads(session) {
             floor.re_reads.add(is_spared(&text, &known));
         }
-        let prompts = fold(&prompts.join("\n"));
+        // Also what the person said when a call was rejected.
+        let refusals = session.past.iter().filter(|message| message.role == "tool");
+        let refusals = refusals.filter_map(|message| baselines.said_in_rejection(&message.content));
+        let said: Vec<&str> = prompts.iter().map(String::as_str).chain(refusals).collect();
+        let prompts = fold(&said.join("\n"));
         let (twice, of) = repeated_sentences(notes, &prompts);
         floor.twice.hits += twice.len();
         floor.twice.of += of;

@@ -381,3 +381,37 @@ fn exact_strings_that_leave_the_view_are_told_with_their_lines() {
     let files = texts(&summary, Section::RelevantFiles).join("\n");
     assert!(files.contains("lock_timeout") && files.contains("/repo/src/ledger_file.rs"), "{files}");
 }
+
+#[test]
+fn decisions_of_earlier_notes_compete_with_new_ones_by_what_they_are() {
+    let mut earlier = SummaryDocument::default();
+    let change = "\"Scratch that. Let's write the totals to the ledger instead.\"";
+    let chosen = "Which store? -> chosen: SQLite";
+    earlier.add(Section::KeyDecisions, chosen);
+    earlier.add(Section::KeyDecisions, change);
+    earlier.add(Section::KeyDecisions, "Keep the old reader as a fallback for the first release.");
+    let mut talk = Talk::default();
+    for step in 0..40 {
+        talk = talk.user(&format!("Make part_{step} read its limits from the settings file.")).answer(
+            &format!("part_{step} should use `limit_{step}` instead of a constant, so I changed it."),
+        );
+    }
+    let notes = talk.summary_within(2, 2_000, Some(&earlier), None);
+    let told: Vec<&str> = notes.entries(Section::KeyDecisions).iter().map(|e| e.text.as_str()).collect();
+    assert!(told.contains(&change) && told.contains(&chosen), "{told:#?}");
+    assert!(told.iter().any(|line| line.contains("part_39")), "{told:#?}");
+}
+
+#[test]
+fn the_goal_of_earlier_notes_keeps_what_explains_it() {
+    let mut earlier = SummaryDocument::default();
+    earlier.add(Section::ActiveTask, "yes, please do");
+    earlier.add(Section::ActiveTask, "In reply to: Shall I count the tokens in the stop hook?");
+    earlier.add(Section::Goal, "Began with: \"What do these fields mean?\"");
+    earlier.add(Section::Goal, "As the agent put it: The fields of `usage` count tokens.");
+    let talk = Talk::default().user("yes, please do").run("ls", "src\n").run("ls docs", "a.md\n");
+    let notes = talk.summary_within(2, 4_000, Some(&earlier), None);
+    let told = |section| notes.entries(section).iter().map(|e| e.text.clone()).collect::<Vec<_>>().join("\n");
+    assert!(told(Section::ActiveTask).contains("in the stop hook?"), "{}", told(Section::ActiveTask));
+    assert!(told(Section::Goal).contains("The fields of `usage`"), "{}", told(Section::Goal));
+}

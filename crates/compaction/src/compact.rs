@@ -74,12 +74,14 @@ impl From<&Limits> for Budgets {
 }
 
 impl Budgets {
-    /// Room for the summary of a middle of that size, so many tokens of which are an earlier summary: at most half of
-    /// what is new, or there would be little point, beside what is only carried on.
+    /// Room for the summary of a middle of that size, so many tokens of which are an earlier summary: a fifth of what is
+    /// new, beside what the earlier summary says, or every compaction would shorten it again; and at most half of what is
+    /// new, or there would be little point.
     #[must_use]
     pub fn summary_tokens(&self, middle_tokens: u64, earlier_tokens: u64) -> u64 {
-        let wanted = (middle_tokens / 5).max(self.summary_floor_tokens);
         let new_tokens = middle_tokens.saturating_sub(earlier_tokens);
+        let carried = earlier_tokens.saturating_mul(CARRIED_ROOM_PERCENT) / 100;
+        let wanted = carried.saturating_add(new_tokens / 5).max(self.summary_floor_tokens);
         wanted.min(self.summary_cap_tokens).min(earlier_tokens.saturating_add(new_tokens / 2))
     }
 
@@ -189,6 +191,10 @@ pub struct Attempt {
 
 /// Part of a summary's room that the summariser may fill; the rest is for facts that the check attaches.
 const SUMMARISER_SHARE_PERCENT: u64 = 92;
+
+/// Room for an earlier summary in percent of its size. Notes by rules leave part of their room empty, so that the same size
+/// would shorten what they carry on.
+const CARRIED_ROOM_PERCENT: u64 = 150;
 
 /// Share of its room that notes by rules fill.
 const RULES_FILL_PERCENT: u64 = 79;

@@ -25,6 +25,7 @@ pub(crate) use notes::{ON_THE_WAY, is_same};
 pub(crate) use prose::{announces, begins_word, is_narration, is_question, plain_sentences, units, weigh};
 pub(crate) use results::{check_of, share_check};
 pub(crate) use runs::{Run, RunOutcome};
+pub(crate) use waiting::takes_something_back;
 
 #[cfg(test)]
 #[path = "state_tests.rs"]

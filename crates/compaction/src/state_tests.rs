@@ -537,3 +537,67 @@ fn names_of_earlier_notes_are_known_again() {
     assert_eq!(names, ["Yusuf", "Grace", "Noor"], "only what the person said");
     assert!(state.entities.iter().all(|entity| entity.is_named && entity.message == 3));
 }
+
+#[test]
+fn words_on_the_way_that_follow_the_notes_begin_no_turn() {
+    // The first three messages behind the notes are older than the notes.
+    let notes = NOTES.replace("The next 2 messages", "The next 3 messages");
+    let talk = Talk::default().user("Rename the flag.").agent(&notes).user("Keep the old name.");
+    let state = talk.run("ls", "src\n").run("ls src", "parser.rs\n").state();
+    let open: Vec<&str> = state.open_requests().map(|request| request.words.as_str()).collect();
+    assert_eq!(open, ["Then update the manual.", "Move the parser to its own crate.", "Keep the old name."]);
+    let aside = state.requests.iter().find(|request| request.words == "Keep the old name.").unwrap();
+    assert!(!aside.begins_turn(), "{aside:?}");
+}
+
+#[test]
+fn items_that_kept_messages_add_again_are_the_items_of_the_notes() {
+    let add = |talk: Talk, number: u32, subject: &str| {
+        let result = format!("Task #{number} created successfully: {subject}");
+        talk.step("TaskCreate", serde_json::json!({ "subject": subject }), &result)
+    };
+    let notes = NOTES
+        .replace("The next 2 messages", "The next 6 messages")
+        .replace("- Publish the crate", "- #3 Publish the crate");
+    let mut talk = Talk::default().user("Rename the flag.").agent(&notes);
+    for (number, subject) in [(1, "Move the code"), (2, "Write the tests"), (3, "Publish the crate")] {
+        talk = add(talk, number, subject);
+    }
+    let items = |talk: &Talk| {
+        let state = talk.state();
+        let mut items: Vec<_> = state.todos.iter().map(|item| (item.number, item.status)).collect();
+        items.sort_by_key(|(number, _)| *number);
+        items
+    };
+    let expected =
+        [(Some(1), TodoStatus::Done), (Some(2), TodoStatus::InProgress), (Some(3), TodoStatus::Open)];
+    assert_eq!(items(&talk), expected);
+    let done = serde_json::json!({ "taskId": "3", "status": "completed" });
+    let expected =
+        [(Some(1), TodoStatus::Done), (Some(2), TodoStatus::InProgress), (Some(3), TodoStatus::Done)];
+    assert_eq!(items(&talk.step("TaskUpdate", done, "Updated task #3 status")), expected);
+}
+
+#[test]
+fn problems_of_one_run_that_notes_list_keep_its_command() {
+    let notes =
+        NOTES.replace("(`git merge main`)\n", "(`git merge main`)\n- Merge conflict in src/lexer.rs\n");
+    let talk = Talk::default().user("Rename the flag.").agent(&notes).run("ls", "src\n");
+    let state = talk.state();
+    let commands: Vec<_> = state.open_problems().map(|problem| problem.command.as_deref()).collect();
+    assert_eq!(commands, [Some("git merge main"), Some("git merge main")]);
+}
+
+#[test]
+fn a_request_to_skip_or_drop_something_takes_nothing_back() {
+    let later = "And later: could you teach the loan form to skip blank rows?";
+    let open = |words: &str| {
+        let talk = Talk::default().user("Fix the parser.").run("ls", "src\n").user(later);
+        let state = talk.agent("Noted.").user(words).state();
+        fates(&state).iter().any(|(words, fate)| *words == later && *fate == Fate::Open)
+    };
+    assert!(open("Could you teach the parcel tracker to skip blank rows? Commits are in English."));
+    assert!(open("The badge printer must also skip blank rows."));
+    assert!(!open("Skip the loan form, nobody needs it."));
+    assert!(!open("On second thought, drop the loan form."));
+}

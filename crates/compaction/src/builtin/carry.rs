@@ -10,6 +10,10 @@ use super::story::{ACTIVE, GOAL, Turn};
 
 /// Before what the goal of earlier notes says.
 pub(super) const BEGAN_WITH: &str = "Began with: ";
+/// Before the agent's words about a short request.
+pub(super) const AS_AGENT_PUT_IT: &str = "As the agent put it: ";
+/// Before a request that says more than the active one.
+pub(super) const ON_THE_WAY_TO_IT: &str = "On the way to it: ";
 
 /// Turns of earlier notes: their words, and their lines by worth.
 pub(super) fn turns(earlier: &SummaryDocument) -> Vec<Turn> {
@@ -230,9 +234,30 @@ pub(super) fn moved(earlier: &SummaryDocument, state: &State, from: Section, to:
     out
 }
 
-/// How the conversation began, as earlier notes tell it.
-pub(super) fn began_with(earlier: &SummaryDocument) -> Option<String> {
+/// How the conversation began, as earlier notes tell it. Notes of our own that do not say so were about its first request.
+pub(super) fn began_with(earlier: &SummaryDocument, task: Option<&str>) -> Option<String> {
     let goals = earlier.entries(Section::Goal);
-    let told = goals.iter().find(|entry| entry.text.starts_with(BEGAN_WITH));
-    told.or_else(|| goals.first()).map(|entry| entry.text.clone())
+    if let Some(told) = goals.iter().find(|entry| entry.text.starts_with(BEGAN_WITH)) {
+        return Some(told.text.clone());
+    }
+    let is_ours =
+        |entry: &Entry| [AS_AGENT_PUT_IT, ON_THE_WAY_TO_IT].iter().any(|own| entry.text.starts_with(own));
+    if let Some(other) = goals.iter().find(|entry| !is_ours(entry)) {
+        return Some(other.text.clone());
+    }
+    let first = earlier.entries(Section::ActiveTask).first()?;
+    let is_task = task.is_some_and(|task| is_same(task, &first.text));
+    (!is_task).then(|| format!("{BEGAN_WITH}\"{}\"", first.text))
+}
+
+/// An entry of the goal of earlier notes that begins so.
+pub(super) fn goal_entry(earlier: &SummaryDocument, opening: &str) -> Option<String> {
+    let mut goals = earlier.entries(Section::Goal).iter();
+    goals.find(|entry| entry.text.starts_with(opening)).map(|entry| entry.text.clone())
+}
+
+/// What earlier notes say beside the words of the task, where it is still the same.
+pub(super) fn beside_task(earlier: &SummaryDocument, task: &str) -> Option<Vec<String>> {
+    let (first, more) = earlier.entries(Section::ActiveTask).split_first()?;
+    is_same(&first.text, task).then(|| more.iter().map(|entry| entry.text.clone()).collect())
 }

@@ -14,10 +14,19 @@ use super::story::Scope;
 
 /// A command is cut here where its outcome is told.
 const RUN_CHARS: usize = 72;
+/// Commands that are the same for so many characters are told apart only where there is room.
+const SAME_START_CHARS: usize = 36;
+const OLDER_ALIKE: f32 = 2.0;
+/// Commands that only showed something are told up to this many, the newest.
+const MAX_LOOKS: usize = 8;
 /// Files of the last search that are told.
-const MAX_FOUND: usize = 8;
+const MAX_FOUND: usize = 12;
 /// Commands of checks that are told.
 const MAX_CHECKS: usize = 4;
+/// Files in hand: of this turn, and with those of earlier turns where it has touched fewer.
+const MAX_IN_HAND: usize = 14;
+const IN_HAND_WITH_EARLIER: usize = 9;
+const LEAST_IN_HAND: usize = 3;
 
 /// The request that is being worked on.
 pub(super) fn active(state: &State) -> Option<&Request> {
@@ -87,13 +96,14 @@ pub(super) fn in_progress(
             lines.push(Line { message: statement.message, text, value: 9.0 - age as f32 });
         }
     }
-    let files = in_hand(state, request.message);
+    let mut files = in_hand(state, request.message);
     if !files.is_empty() {
-        lines.push(Line {
-            message: scope.to,
-            text: format!("Files in hand: {}", files.join("; ")),
-            value: 8.5,
-        });
+        let told = |files: &[String]| format!("Files in hand: {}", files.join("; "));
+        // Where there is little room the newest are told, so that the checks fit beside them.
+        while files.len() > LEAST_IN_HAND && price.tokens(&told(&files)) * 2 > budget {
+            files.pop();
+        }
+        lines.push(Line { message: scope.to, text: told(&files), value: 8.5 });
     }
     let known = |name: &str| files.iter().any(|file| file.starts_with(short_path(name)));
     let mut found: Vec<&str> = Vec::new();
@@ -136,7 +146,7 @@ fn in_hand(state: &State, since: u32) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for (message, path, how) in touched {
-        if names.len() >= 10 || (message < since && names.len() >= 6) {
+        if names.len() >= MAX_IN_HAND || (message < since && names.len() >= IN_HAND_WITH_EARLIER) {
             break;
         }
         if !names.contains(&path) {
@@ -157,8 +167,13 @@ fn checks(state: &State) -> Vec<String> {
         }
         let command = run.command.split(" | ").next().unwrap_or(&run.command);
         let command = one_line(command.strip_suffix("2>&1").unwrap_or(command).trim(), 80);
-        if !out.iter().any(|(_, known)| known.contains(&command) || command.contains(known.as_str())) {
-            out.push((run.message, command));
+        if out.iter().any(|(_, known)| known.contains(&command)) {
+            continue;
+        }
+        // A command that holds another tells both.
+        match out.iter_mut().find(|(_, known)| command.contains(known.as_str())) {
+            Some((_, known)) => *known = command,
+            None => out.push((run.message, command)),
         }
     }
     out.sort();
@@ -288,7 +303,7 @@ fn is_taken_up(state: &State, request: &Request) -> bool {
 /// Words of the person on the way through the active task.
 pub(super) fn on_the_way<'s>(state: &'s State, active: Option<&Request>) -> Vec<&'s Request> {
     let Some(active) = active else { return Vec::new() };
-    let later = state.requests.iter().filter(|request| request.message > active.message);
+    let later = state.requests.iter().filter(|request| request.message >= active.message);
     later.filter(|request| !request.begins_turn() && request.fate.is_open()).collect()
 }
 
@@ -360,6 +375,8 @@ pub(super) fn runs(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
         lines.push(Line { message: 0, text, value: 8.0 });
     }
     let mut seen: Vec<String> = Vec::new();
+    let mut starts: Vec<String> = Vec::new();
+    let mut looks = 0;
     for run in state.newest_runs().into_iter().rev().filter(|run| scope.has(run.message)) {
         let text = run_text(run);
         let name = one_line(&run.command, RUN_CHARS);
@@ -367,12 +384,25 @@ pub(super) fn runs(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
             continue;
         }
         seen.push(name);
+        // That a file was shown matters for a while only.
+        let only_showed = run.looks && run.outcome == RunOutcome::Ok && check_of(&run.command).is_none();
+        looks += usize::from(only_showed);
+        if only_showed && looks > MAX_LOOKS {
+            continue;
+        }
         let mut value = 1.0 + 2.0 * scope.recency(run.message);
         if !run.looks {
             value += 1.5;
         }
         if check_of(&run.command).is_some() {
             value += 1.5;
+        }
+        // Of commands that begin alike the newest tells how it stands.
+        let start = one_line(&run.command, SAME_START_CHARS);
+        if starts.contains(&start) {
+            value -= OLDER_ALIKE;
+        } else {
+            starts.push(start);
         }
         lines.push(Line { message: run.message, text, value });
     }

@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use throughline_transcript::{Part, RawJson};
+use throughline_transcript::{Part, RawJson, unescape_into};
 
 use crate::act::{Act, ToolFamily, is_member_name, one_line};
 use crate::anchors::{AnchorKind, scan_anchors};
@@ -41,6 +41,8 @@ const MAX_SOURCES: usize = 64;
 const MAX_SOURCE_BYTES: usize = 256 * 1024;
 /// A string that was written oftener than this is not told by what one edit took out.
 const OLD_TEXTS: u32 = 3;
+/// A shorter name says nothing without its line: `-s`, `-am`.
+const LEAST_NAME_BYTES: usize = 4;
 /// Less room is not worth a line.
 const LEAST_ROOM: u64 = 24;
 /// A name costs about so many bytes beside its own.
@@ -237,7 +239,9 @@ fn choose(
         }),
     };
     let worth = |what: What, is_told: &[bool]| match what {
-        What::Name(at) if is_told.get(at) == Some(&false) => ranked.get(at).map_or(0.0, |name| name.score),
+        What::Name(at) if is_told.get(at) == Some(&false) => {
+            ranked.get(at).filter(|name| name.text.len() >= LEAST_NAME_BYTES).map_or(0.0, |name| name.score)
+        }
         What::Name(_) => 0.0,
         What::Line(at) => lines.get(at).map_or(0.0, |line| {
             let new = all_lines.carried_by(line).iter().filter(|name| is_told.get(**name) == Some(&false));
@@ -449,7 +453,7 @@ fn taken_out<'a>(request: &SummaryRequest<'a>) -> FxHashSet<&'a str> {
     // What was said, run or shown after it was taken out is still there.
     let is_rare = |info: &AnchorInfo| info.written <= OLD_TEXTS;
     let mut gone: FxHashSet<&'a str> = FxHashSet::default();
-    let mut new = String::new();
+    let (mut old, mut new) = (String::new(), String::new());
     for act in request.ledger.acts_between(request.span.start, request.span.end) {
         if !matches!(act.family, ToolFamily::Edit | ToolFamily::Write) || act.came_to_nothing() {
             continue;
@@ -459,8 +463,11 @@ fn taken_out<'a>(request: &SummaryRequest<'a>) -> FxHashSet<&'a str> {
             let Part::ToolCall { arguments, .. } = part else { continue };
             let arguments = message.arguments_text(*arguments);
             let root = RawJson(arguments.trim());
-            let text = |keys: &[&str]| keys.iter().find_map(|key| root.get(key).and_then(RawJson::as_text));
-            let old = text(&["old_string", "old_str", "old_text", "search"]).unwrap_or_default();
+            old.clear();
+            let taken = ["old_string", "old_str", "old_text", "search"].iter().find_map(|key| root.get(key));
+            if let Some(taken) = taken {
+                push_text(taken, &mut old);
+            }
             scan_anchors(&old, |anchor, _| {
                 gone.extend(
                     ledger.facts().known_anchor(anchor).filter(|(_, info)| is_rare(info)).map(|(own, _)| own),
@@ -484,17 +491,19 @@ fn push_new_text(arguments: RawJson<'_>, out: &mut String) {
         }
         if name == "edits" {
             value.elements().for_each(|edit| push_new_text(edit, out));
-        } else if let Some(text) = value.as_text() {
-            if text.contains("*** Begin Patch") {
-                out.extend(
-                    text.lines().filter_map(|line| line.strip_prefix('+')).flat_map(|line| [line, "\n"]),
-                );
-            } else {
-                out.push_str(&text);
-                out.push('\n');
-            }
+        } else if value.0.contains("*** Begin Patch") {
+            let text = value.as_text().unwrap_or_default();
+            out.extend(text.lines().filter_map(|line| line.strip_prefix('+')).flat_map(|line| [line, "\n"]));
+        } else if push_text(value, out) {
+            out.push('\n');
         }
     }
+}
+
+/// Appends a string of arguments to a buffer. Says whether it is one.
+fn push_text(value: RawJson<'_>, out: &mut String) -> bool {
+    let inner = value.0.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.map(|inner| unescape_into(inner, out)).is_some()
 }
 
 /// The file or the command that a call is told under.

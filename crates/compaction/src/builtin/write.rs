@@ -17,13 +17,13 @@ use super::working_set;
 
 /// So much of the room is filled, beside what headings and one line in every section take from any notes: what is kept is
 /// paid for with every later call.
-const FILL_PERCENT: u64 = 58;
+const FILL_PERCENT: u64 = 57;
 const FIXED_TOKENS: u64 = 300;
 /// Shares of the notes, in percent. What a section does not need, the story gets.
 const TASK_PERCENT: u64 = 8;
 const PROGRESS_PERCENT: u64 = 11;
 const GOAL_PERCENT: u64 = 6;
-const REMAINING_PERCENT: u64 = 16;
+const REMAINING_PERCENT: u64 = 20;
 const CONSTRAINTS_PERCENT: u64 = 8;
 const DECISIONS_PERCENT: u64 = 15;
 const STATE_PERCENT: u64 = 9;
@@ -47,6 +47,11 @@ const MOST_BESIDE_STORY_PERCENT: u64 = 60;
 const TITLE_CHARS: usize = 200;
 /// A request shorter than this says little by itself.
 const FEW_WORDS: usize = 60;
+/// Of a first request shorter than this it is told how the agent put it; a longer one describes its task itself.
+const FRAMED_WORDS: usize = 400;
+/// So many statements of the agent behind a request may tell how it understood it.
+const GOAL_STATEMENTS: usize = 8;
+const TASK_STATEMENTS: usize = 2;
 
 /// So many requests before the active one may tell what it is about.
 const RECENT_TURNS: usize = 4;
@@ -143,14 +148,26 @@ fn draft_scaled(
     if let Some(task) = task {
         let max = price.bytes(share(TASK_PERCENT)).max(USUAL_REQUEST_CHARS);
         document.add(Section::ActiveTask, quoted(&task.words, max));
-        if task.words.chars().count() < FEW_WORDS
-            && let Some((question, lines)) = proposal_before(state, task)
-        {
-            said.add(&question);
-            lines.iter().for_each(|line| {
-                said.add(line);
+        if let Some(told) = earlier.and_then(|notes| carry::beside_task(notes, &task.words)) {
+            told.iter().flat_map(|text| text.lines()).flat_map(plain_sentences).for_each(|sentence| {
+                said.add(sentence);
             });
-            document.add(Section::ActiveTask, format!("In reply to: {question}\n{}", lines.join("\n")));
+            add_all(&mut document, Section::ActiveTask, told);
+        } else if task.words.chars().count() < FEW_WORDS {
+            if let Some((question, lines)) = proposal_before(state, task) {
+                said.add(&question);
+                lines.iter().for_each(|line| {
+                    said.add(line);
+                });
+                let text = format!("In reply to: {question}\n{}", lines.join("\n"));
+                document.add(Section::ActiveTask, text);
+            }
+            if let Some(framed) = framing(&scope, task.message, None, TASK_STATEMENTS, &said) {
+                plain_sentences(&framed).for_each(|sentence| {
+                    said.add(sentence);
+                });
+                document.add(Section::ActiveTask, format!("{}{framed}", carry::AS_AGENT_PUT_IT));
+            }
         }
     } else if let Some(notes) = earlier
         && state.last_turn().is_none()
@@ -204,11 +221,8 @@ fn draft_scaled(
         blocked(&scope, request.ledger, at_least(BLOCKED_PERCENT), price),
     );
 
-    let old = of_person_first(carried(Section::KeyDecisions), share(DECISIONS_PERCENT) / 2, price);
-    let spent: u64 = old.iter().map(|text| price.tokens(text)).sum();
-    add_all(&mut document, Section::KeyDecisions, old);
-    let room = share(DECISIONS_PERCENT).saturating_sub(spent);
-    add_lines(&mut document, Section::KeyDecisions, decisions(&scope, room, price, &mut said));
+    let (old, room) = (carried(Section::KeyDecisions), share(DECISIONS_PERCENT));
+    add_lines(&mut document, Section::KeyDecisions, decisions(&scope, old, room, price, &mut said));
 
     add_all(
         &mut document,
@@ -278,11 +292,14 @@ fn add_goal(
     said: &mut Said,
 ) -> Vec<u32> {
     let mut whole = Vec::new();
+    let share = max;
     let max = max.max(USUAL_REQUEST_CHARS);
     let asked: Vec<&Request> =
         scope.state.requests.iter().filter(|r| r.begins_turn() && scope.has(r.message)).collect();
     let is_task = |request: &Request| task.is_some_and(|task| task.message == request.message);
-    let told = request.earlier.and_then(carry::began_with);
+    let task_words = task.map(|task| task.words.as_str());
+    let told = request.earlier.and_then(|notes| carry::began_with(notes, task_words));
+    let carried = |opening: &str| request.earlier.and_then(|notes| carry::goal_entry(notes, opening));
     let is_told = |words: &str| {
         told.as_deref().is_some_and(|told| is_same(told.trim_start_matches(carry::BEGAN_WITH), words))
     };
@@ -291,6 +308,12 @@ fn add_goal(
         whole.extend(
             asked.iter().filter(|r| is_told(&r.words) && told.contains(r.words.trim())).map(|r| r.message),
         );
+        if let Some(framed) = carried(carry::AS_AGENT_PUT_IT) {
+            plain_sentences(framed.trim_start_matches(carry::AS_AGENT_PUT_IT)).for_each(|sentence| {
+                said.add(sentence);
+            });
+            document.add(Section::Goal, framed);
+        }
     } else if let Some(first) = asked.first() {
         if !is_task(first) {
             let is_short = first.words.trim().chars().count() <= max;
@@ -301,13 +324,16 @@ fn add_goal(
             }
         }
         // A few words say little without what the agent made of them.
-        if first.words.chars().count() < FEW_WORDS
-            && let Some(framed) = framing(scope, first.message, asked.get(1).map(|r| r.message))
+        let length = first.words.chars().count();
+        if length < FRAMED_WORDS
+            && let Some(framed) =
+                framing(scope, first.message, asked.get(1).map(|r| r.message), GOAL_STATEMENTS, said)
+            && (length < FEW_WORDS || length + framed.chars().count() <= share)
         {
             for sentence in plain_sentences(&framed) {
                 said.add(sentence);
             }
-            document.add(Section::Goal, format!("As the agent put it: {framed}"));
+            document.add(Section::Goal, format!("{}{framed}", carry::AS_AGENT_PUT_IT));
         }
     }
     if let Some(task) = task.filter(|task| task.words.chars().count() < FEW_WORDS) {
@@ -320,23 +346,27 @@ fn add_goal(
                 && !is_first
         });
         if let Some(last) = before.max_by_key(|r| r.words.chars().count().min(max)) {
-            document.add(Section::Goal, format!("On the way to it: \"{}\"", quoted(&last.words, max)));
+            let words = quoted(&last.words, max);
+            document.add(Section::Goal, format!("{}\"{words}\"", carry::ON_THE_WAY_TO_IT));
             if last.words.trim().chars().count() <= max {
                 whole.push(last.message);
             }
+        } else if let Some(before) = carried(carry::ON_THE_WAY_TO_IT) {
+            document.add(Section::Goal, before);
         }
     }
     whole
 }
 
 /// The first sentences of the agent about a request that name something.
-fn framing(scope: &Scope<'_>, from: u32, to: Option<u32>) -> Option<String> {
+fn framing(scope: &Scope<'_>, from: u32, to: Option<u32>, statements: usize, told: &Said) -> Option<String> {
     let to = to.unwrap_or(scope.to);
-    let said = scope.state.statements.iter().filter(|s| (from..to).contains(&s.message)).take(8);
+    let said = scope.state.statements.iter().filter(|s| (from..to).contains(&s.message)).take(statements);
     let sentences =
         said.flat_map(|s| plain_sentences(&s.text)).filter(|s| (24..300).contains(&s.chars().count()));
-    let named =
-        sentences.filter(|s| !is_question(s) && !s.ends_with(':') && (weigh(s).names > 0 || s.contains('#')));
+    let named = sentences
+        .filter(|s| !is_question(s) && !s.ends_with(':') && (weigh(s).names > 0 || s.contains('#')))
+        .filter(|s| !told.has(s));
     let first: Vec<String> = named.take(2).map(|s| s.replace("**", "")).collect();
     (!first.is_empty()).then(|| first.join(" "))
 }
@@ -349,29 +379,6 @@ fn add_all(document: &mut SummaryDocument, section: Section, texts: Vec<String>)
     for text in texts {
         document.add(section, text);
     }
-}
-
-/// The decisions that fit, in their order: first those in which the person speaks, the newest of each first.
-fn of_person_first(texts: Vec<String>, budget: u64, price: Price) -> Vec<String> {
-    let speaks = |text: &String| text.contains('"') || text.contains("-> chosen: ");
-    let mut order: Vec<usize> = (0..texts.len()).collect();
-    order.sort_by_key(|at| (!speaks(&texts[*at]), std::cmp::Reverse(*at)));
-    let mut used = 0;
-    let mut kept: Vec<usize> = Vec::new();
-    for at in order {
-        let cost = price.tokens(&texts[at]);
-        if used + cost <= budget {
-            used += cost;
-            kept.push(at);
-        }
-    }
-    kept.sort_unstable();
-    texts
-        .into_iter()
-        .enumerate()
-        .filter(|(at, _)| kept.binary_search(at).is_ok())
-        .map(|(_, text)| text)
-        .collect()
 }
 
 /// The newest of these texts that fit, in their order.

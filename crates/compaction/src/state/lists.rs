@@ -133,6 +133,8 @@ pub(super) fn all_steps(text: &str, message: u32, source: TodoSource) -> Vec<Tod
     let mut in_code = false;
     // The level of the numbered heading we are under: its numbered items are its parts.
     let mut under: Option<usize> = None;
+    // The level of the heading we are under that only describes.
+    let mut aside: Option<usize> = None;
     for line in text.lines() {
         let trimmed = line.trim();
         if trimmed.starts_with("```") {
@@ -144,7 +146,12 @@ pub(super) fn all_steps(text: &str, message: u32, source: TodoSource) -> Vec<Tod
         }
         let level = trimmed.bytes().take_while(|b| *b == b'#').count();
         let title = trimmed.trim_start_matches('#').trim();
-        let step = if level > 0 {
+        if level > 0 && aside.is_none_or(|above| level <= above) {
+            aside = describes(title).then_some(level);
+        }
+        let step = if aside.is_some() {
+            None
+        } else if level > 0 {
             let numbered = numbered_heading(title);
             if under.is_some_and(|above| level <= above) {
                 under = None;
@@ -183,6 +190,41 @@ pub(super) fn all_steps(text: &str, message: u32, source: TodoSource) -> Vec<Tod
     }
     out
 }
+
+/// Whether what stands under a heading describes something, so that numbers there count no steps.
+fn describes(title: &str) -> bool {
+    let title = title.to_lowercase();
+    DESCRIBING.iter().any(|opening| title.starts_with(opening))
+}
+
+/// How headings begin under which plans describe.
+const DESCRIBING: &[&str] = &[
+    "how it works",
+    "how this works",
+    "background",
+    "context",
+    "overview",
+    "problem",
+    "root cause",
+    "motivation",
+    "why ",
+    "current ",
+    "existing ",
+    "summary",
+    "design",
+    "architecture",
+    "decisions",
+    "key decisions",
+    "notes",
+    "risks",
+    "questions",
+    "open questions",
+    "alternatives",
+    "out of scope",
+    "non-goals",
+    "references",
+    "findings",
+];
 
 fn numbered_heading(title: &str) -> Option<&str> {
     let rest = without_number(title);

@@ -341,4 +341,21 @@ pub(super) struct StateReader {
     pub(super) talked: bool,
     /// The message with notes of an earlier compaction.
     pub(super) notes_at: Option<u32>,
+    /// What those notes say is open, until the messages that were kept beside them have been read.
+    #[serde(default)]
+    pub(super) noted: Option<Box<Noted>>,
+}
+
+/// What earlier notes say is open. The messages that were kept beside the notes follow them in the view, and are older:
+/// what is read in them was known when the notes were written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Noted {
+    /// Messages that were kept and have not been read yet.
+    pub(super) kept: u32,
+    /// Requests with their fates, and how they were said.
+    pub(super) requests: Vec<(String, Fate, Via)>,
+    /// Items of lists that are not done.
+    pub(super) items: Vec<TodoItem>,
+    /// What stands in the way.
+    pub(super) problems: Vec<Problem>,
 }

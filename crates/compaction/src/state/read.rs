@@ -30,8 +30,8 @@ impl State {
     pub(crate) fn append(&mut self, message: &Message, facts: &Facts) {
         let index = self.reader.messages;
         self.reader.messages += 1;
-        if let Some(notes) = notes_in(index, message) {
-            return self.read_notes(index, &notes);
+        if let Some((notes, kept)) = notes_in(index, message) {
+            return self.read_notes(index, &notes, kept);
         }
         match message.role() {
             Role::System | Role::Developer => self.read_instructions(index, message, facts),
@@ -44,6 +44,11 @@ impl State {
                     self.read_person(index, message, facts);
                 }
             }
+        }
+        let is_kept =
+            !matches!(message.role(), Role::System | Role::Developer) && !is_acknowledgement(message);
+        if is_kept && self.reader.noted.is_some() {
+            self.count_kept(index);
         }
     }
 
@@ -92,7 +97,9 @@ impl State {
         if via == Via::Message && !only_withdraws {
             self.find_repeated(index, &words);
         }
-        self.find_again(index, &words);
+        if self.find_again(index, &words) == Some(Via::Aside) {
+            via = Via::Aside;
+        }
         if matches!(via, Via::Message | Via::Command) {
             if self.reader.closed_by.is_some() || self.reader.interrupted {
                 let interrupted = self.reader.interrupted && self.reader.closed_by.is_none();

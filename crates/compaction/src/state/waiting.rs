@@ -130,7 +130,10 @@ impl State {
         let said = said.flat_map(|statement| plain_sentences(slice_start(&statement.text, STATEMENT_BYTES)));
         let said = said.filter(|sentence| !announces(sentence) && !puts_off(sentence));
         let (mut stemmer, mut work) = (Stemmer::default(), Vec::new());
-        edits.chain(runs).chain(said).for_each(|text| stemmer.add_to(text, &mut work));
+        for text in edits.chain(runs).chain(said) {
+            stemmer.add_to(text, &mut work);
+            work.push(SENTENCE_END);
+        }
         work
     }
 
@@ -153,7 +156,13 @@ impl State {
             stems: stems(&request.words),
         });
         let open: Vec<Subject> = open.collect();
-        let named = if open.is_empty() { Vec::new() } else { named_in(open, stems(words)) };
+        // Only the words that take something back say what.
+        let mut said: Vec<Stem> = Vec::new();
+        for sentence in plain_sentences(words).filter(|s| is_plain || sentence_takes_back(s)) {
+            said.extend(stems(sentence));
+            said.push(SENTENCE_END);
+        }
+        let named = if open.is_empty() { Vec::new() } else { named_in(open, said) };
         if !named.is_empty() {
             for at in named {
                 if let Some(request) = self.requests.get_mut(at) {
@@ -192,6 +201,8 @@ struct Subject {
 
 /// Stands where a word was taken out of a text. No word has this number.
 const NO_STEM: Stem = 0;
+/// Stands between two sentences.
+const SENTENCE_END: Stem = Stem::MAX;
 
 /// The subjects that a text names: by two of their words in a row, or by half of them. The best named comes first, and the
 /// words that name one name no other: `loan form` in `new loan form` says nothing of the old one.
@@ -220,9 +231,11 @@ fn take_out(text: &mut [Stem], subject: &[Stem]) {
     }
 }
 
-/// How well a text names a subject: the words in a row, and the words in all; nothing where neither is enough.
+/// How well a text names a subject: the words in a row, and the words in one sentence; nothing where neither is enough.
+/// Common words of many sentences together name nothing.
 fn strength(subject: &[Stem], text: &[Stem]) -> (usize, usize) {
-    let found = subject.iter().filter(|stem| text.contains(stem)).count();
+    let in_sentence = |words: &[Stem]| subject.iter().filter(|stem| words.contains(stem)).count();
+    let found = text.split(|word| *word == SENTENCE_END).map(in_sentence).max().unwrap_or(0);
     let mut run = 0;
     for from in 0..subject.len() {
         for to in from + run + 1..=subject.len() {
@@ -307,13 +320,7 @@ pub(super) fn puts_off(words: &str) -> bool {
 
 /// Words that take a request back where they name it, in several languages.
 const TAKING_BACK: &[&str] = &[
-    "scrap",
-    "drop",
-    "cancel",
-    "skip",
-    "forget",
-    "cross",
-    "strike",
+    "off the table",
     "take back",
     "taking back",
     "withdraw",
@@ -338,8 +345,6 @@ const TAKING_BACK: &[&str] = &[
     "not necessary",
     "unnecessary",
     "obsolete",
-    "ignore",
-    "disregard",
     "leave out",
     "leave it",
     "don't do",
@@ -382,13 +387,28 @@ const TAKING_BACK: &[&str] = &[
     "필요 없",
 ];
 
-fn takes_something_back(words: &str) -> bool {
-    if words.chars().count() > SHORT_CHARS || is_question(words) {
+/// Whether short words take something back.
+pub(crate) fn takes_something_back(words: &str) -> bool {
+    words.chars().count() <= SHORT_CHARS && plain_sentences(words).any(sentence_takes_back)
+}
+
+/// Whether a sentence takes something back. A verb says so only near its beginning: what skips empty rows, or drops a
+/// column, is what was asked for.
+fn sentence_takes_back(sentence: &str) -> bool {
+    if is_question(sentence) {
         return false;
     }
-    let lower = in_small_letters(words);
-    TAKING_BACK.iter().any(|cue| begins_word(&lower, cue))
+    let lower = in_small_letters(sentence);
+    let mut ends = lower.match_indices(char::is_whitespace).map(|(at, _)| at);
+    let start = ends.nth(VERB_WORDS - 1).and_then(|end| lower.get(..end)).unwrap_or(&lower);
+    VERBS_TAKING_BACK.iter().any(|cue| begins_word(start, cue))
+        || TAKING_BACK.iter().any(|cue| begins_word(&lower, cue))
 }
+
+/// Verbs that take a request back stand among so many words of their sentence.
+const VERB_WORDS: usize = 5;
+const VERBS_TAKING_BACK: &[&str] =
+    &["scrap", "scratch", "drop", "cancel", "skip", "forget", "cross", "strike", "ignore", "disregard"];
 
 /// Words at the beginning of a short message that take a request back, in several languages.
 const WITHDRAWALS: &[&str] = &[

@@ -277,6 +277,9 @@ fn the_defaults_for_a_window_of_200_000_are_those_of_the_design() {
         .map(|tokens| budgets.summary_tokens(tokens, 0))
         .into();
     assert_eq!(rooms, [0, 300, 2_000, 2_000, 2_000, 6_000, 10_000, 10_000, 10_000]);
+    // Earlier notes of 4,000 tokens have room to stay, beside a fifth of what is new.
+    assert_eq!(budgets.summary_tokens(4_000 + 20_000, 4_000), 6_000 + 4_000);
+    assert_eq!(budgets.summary_tokens(4_000 + 2_000, 4_000), 4_000 + 1_000);
 
     // And a conversation just under and just over the threshold obeys them.
     let mut talk = Talk::new(WireFormat::Chat);

@@ -18,7 +18,7 @@ use crate::ui::output::print_json;
 use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{counted, on_one_line};
 
-/// Examine the record: database, indexes, views, artifacts; mend what can be mended
+/// Check the record: database, indexes, views, artifacts; repair what can be repaired
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,14 +26,14 @@ Examples:
   throughline doctor --quick --json
   throughline doctor --fix
 
-Looking changes nothing. --fix first backs everything up, damaged or not, into
-the home directory. What cannot be mended is told with what to do about it; the
-exit code is then 7.")]
+Without --fix nothing is changed. --fix first backs everything up, damaged or not,
+into the home directory. Problems that cannot be repaired are reported with advice;
+the exit code is then 7.")]
 pub(crate) struct DoctorArgs {
-    /// Mend what can be mended, after a backup
+    /// Repair what can be repaired, after a backup
     #[arg(long)]
     fix: bool,
-    /// Leave out what takes long: reading every message and artifact
+    /// Skip reading every message and artifact, which takes long
     #[arg(long)]
     quick: bool,
     /// Print one JSON object

@@ -46,12 +46,12 @@ Examples:
   throughline serve                                     Anthropic and OpenAI, with the client's own key
   throughline serve --upstream http://127.0.0.1:8080    everything to one server
   throughline serve --show claude                       how to point Claude Code at it
-  throughline serve --show                              the clients it can tell that of
+  throughline serve --show                              the clients that --show knows
 
-The agent sets its base URL to the gateway and notices nothing: requests pass as
-they are until the window fills, then the oldest part is compacted into a summary.
-Everything is recorded; see `throughline sessions` and `throughline search`.
-On a hang-up (kill -HUP) the configuration is read again.")]
+Set the base URL of your agent to the gateway. Requests pass unchanged until the
+window fills; then the oldest part is compacted into a summary. Everything is
+recorded; see `throughline sessions` and `throughline search`.
+`kill -HUP` reloads the configuration.")]
 pub(crate) struct ServeArgs {
     /// Where to listen (for gateway.bind)
     #[arg(long, value_name = "ADDRESS")]

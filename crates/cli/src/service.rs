@@ -23,12 +23,12 @@ const MARK: &str = "Written by `throughline service install`";
 #[command(after_help = "\
 Examples:
   throughline service install        start the gateway now and at every login
-  throughline service install --dry-run   print the file and what would be run
+  throughline service install --dry-run   print the file and the commands
   throughline service logs
   throughline service uninstall
 
-It is a user service: systemd on Linux, launchd on macOS. Its settings are those of
-config.yaml; `gateway.bind` says where it listens.")]
+This is a user service of systemd on Linux and launchd on macOS. Its settings are in
+config.yaml; `gateway.bind` is the address it listens on.")]
 pub(crate) struct ServiceArgs {
     #[command(subcommand)]
     command: ServiceCommand,
@@ -38,7 +38,7 @@ pub(crate) struct ServiceArgs {
 enum ServiceCommand {
     /// Install and start the service
     Install {
-        /// Print the file and what would be run, and do nothing
+        /// Print the file and the commands without running them
         #[arg(long)]
         dry_run: bool,
     },

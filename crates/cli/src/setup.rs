@@ -31,10 +31,10 @@ const SERVICE: &str = "service";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  throughline setup                      ask about everything that is installed here
+  throughline setup                      ask about each installed client
   throughline setup claude-code          Claude Code, and recall for it over MCP
   throughline setup completion service   the completion of your shell, and the gateway at login
-  throughline setup claude-code --undo   take out what was written, and nothing else
+  throughline setup claude-code --undo   remove what was written, and nothing else
 
 Each change is shown before it is made. Backups are in ~/.throughline/setup.
 `throughline run CLIENT` needs no setup.")]
@@ -42,7 +42,7 @@ pub(crate) struct SetupArgs {
     /// Clients, `completion` and `service`
     #[arg(value_name = "WHAT", value_parser = names())]
     what: Vec<String>,
-    /// Take out what `setup` wrote
+    /// Remove what `setup` wrote
     #[arg(long)]
     undo: bool,
     /// Do not ask
@@ -51,13 +51,13 @@ pub(crate) struct SetupArgs {
     /// Leave out recall over MCP
     #[arg(long)]
     no_mcp: bool,
-    /// Replace other values that are there already
+    /// Replace existing values
     #[arg(long)]
     replace: bool,
-    /// Show the changes and make none
+    /// Show the changes without making them
     #[arg(long)]
     dry_run: bool,
-    /// The shell whose completion is set up; $SHELL without it
+    /// The shell whose completion is set up [default: $SHELL]
     #[arg(long, value_name = "SHELL")]
     shell: Option<clap_complete::Shell>,
 }

@@ -27,10 +27,10 @@ pub(crate) struct ChatArgs {
     /// Continue a conversation: an id, a unique prefix of one, a title, or last
     #[arg(long, short, value_name = "ID")]
     pub(crate) resume: Option<String>,
-    /// Do everything without asking
+    /// Run every tool without asking
     #[arg(long)]
     pub(crate) yolo: bool,
-    /// Ask this, print the answer and exit
+    /// Send this message, print the answer and exit
     #[arg(long, short, value_name = "QUESTION")]
     pub(crate) question: Option<String>,
     /// With a question: print one JSON object with answer, tokens and cost

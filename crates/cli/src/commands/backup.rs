@@ -22,9 +22,9 @@ const INSTEAD: &str = "`pg_dump --format=custom` backs the database up, with its
 Examples:
   throughline backup ~/backups/throughline-2026-11-15.tar
 
-The file is a plain tar archive; any `tar` unpacks it, and a note in it says how
-to put the record back. It appears under its name only when it is whole and has
-been read back and compared.")]
+The file is a plain tar archive that any `tar` unpacks, with instructions for
+restoring the record. It gets its name only when it is complete and has been read
+back and compared.")]
 pub(crate) struct BackupArgs {
     /// The file to write; it must not be there yet
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]

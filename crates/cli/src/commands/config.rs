@@ -31,8 +31,8 @@ Examples:
   throughline config check ~/.hermes/config.yaml
   throughline config defaults | less
 
-A setting comes from the last of these that gives it: the default, config.yaml, a variable
-such as THROUGHLINE_COMPRESSION__THRESHOLD, --set. `set` and `unset` change config.yaml and
+If a setting is given in several places, the last of these counts: the default, config.yaml,
+a variable such as THROUGHLINE_COMPRESSION__THRESHOLD, --set. `set` and `unset` change config.yaml and
 keep everything else in it, comments included.")]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
@@ -43,7 +43,7 @@ pub(crate) struct ConfigArgs {
 enum ConfigCommand {
     /// List every setting with its value and where it came from
     Show {
-        /// Only those that are not at their default
+        /// Only settings that differ from their default
         #[arg(long)]
         changed: bool,
         /// Print one JSON object
@@ -68,7 +68,7 @@ enum ConfigCommand {
         #[arg(value_name = "VALUE", allow_hyphen_values = true)]
         value: String,
     },
-    /// Remove a setting from config.yaml, so that its default counts again
+    /// Remove a setting from config.yaml, which restores its default
     Unset {
         /// The setting, such as compression.threshold
         #[arg(value_name = "KEY")]
@@ -89,7 +89,7 @@ enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print the default file, which explains every setting
+    /// Print the default settings, with a comment on each
     Defaults,
 }
 

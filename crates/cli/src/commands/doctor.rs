@@ -20,7 +20,7 @@ use crate::ui::text::{counted, on_one_line};
 
 const FIX_BY_HAND: &str = "a database on a server is not repaired by the program; restore it from a backup, or ask for help with what `throughline doctor` found";
 
-/// Examine the record: database, indexes, views, artifacts; mend what can be mended
+/// Check the record: database, indexes, views, artifacts; repair what can be repaired
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,14 +28,14 @@ Examples:
   throughline doctor --quick --json
   throughline doctor --fix
 
-Looking changes nothing. --fix first backs everything up, damaged or not, into
-the home directory. What cannot be mended is told with what to do about it; the
-exit code is then 7.")]
+Without --fix nothing is changed. --fix first backs everything up, damaged or not,
+into the home directory. Problems that cannot be repaired are reported with advice;
+the exit code is then 7.")]
 pub(crate) struct DoctorArgs {
-    /// Mend what can be mended, after a backup
+    /// Repair what can be repaired, after a backup
     #[arg(long)]
     fix: bool,
-    /// Leave out what takes long: reading every message and artifact
+    /// Skip reading every message and artifact, which takes long
     #[arg(long)]
     quick: bool,
     /// Print one JSON object

@@ -15,15 +15,15 @@ use crate::model_catalogue::catalogue;
 use crate::model_client::{boxed, client_for_any};
 use crate::settings::load_settings;
 
-/// Be the context engine of another agent, over standard input and output
+/// Serve as the context engine of another agent, over standard input and output
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The agent starts this program and asks it in JSON-RPC 2.0, a line a message;
+The agent starts this program and sends it JSON-RPC 2.0, one message per line;
 docs/engine-protocol.md has every method. Summaries are written by the models of
-`auxiliary.compression`, or by rules where none is configured. Nothing is recorded:
+`auxiliary.compression`, or by rules if none is configured. Nothing is recorded:
 the conversation is the agent's.")]
 pub(crate) struct EngineArgs {
-    /// Speak over standard input and output
+    /// Use standard input and output
     #[arg(long, required = true)]
     stdio: bool,
 }

@@ -31,7 +31,7 @@ const MAX_NOTES_TOLD: usize = 20;
 /// Files named when several could not be imported.
 const MAX_FAILURES_TOLD: usize = 10;
 
-/// Record the histories of Claude Code, Codex and Hermes, and transcripts of any kind
+/// Import the histories of Claude Code, Codex and Hermes, and transcripts of any kind
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,10 +39,10 @@ Examples:
   throughline import ~/.claude/projects/my-project
   throughline import session.jsonl.gz trajectories/ --json
 
-Without a path: ~/.claude/projects, ~/.codex/sessions and ~/.hermes/state.db, or
-where CLAUDE_CONFIG_DIR, CODEX_HOME and HERMES_HOME say. Importing again adds
-only what is new. A broken line is reported and skipped; what was imported
-before a file breaks stays. One import waits for another.")]
+Without a path, reads ~/.claude/projects, ~/.codex/sessions and ~/.hermes/state.db, or
+the folders in CLAUDE_CONFIG_DIR, CODEX_HOME and HERMES_HOME. Importing again adds
+only new messages. A broken line is reported and skipped; of a truncated file, the
+part before the break is imported. One import waits for another.")]
 pub(crate) struct ImportArgs {
     /// Files and folders; without any, the places where these programs keep their histories
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]

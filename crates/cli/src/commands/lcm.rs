@@ -17,7 +17,7 @@ use crate::settings::load_settings;
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, on_one_line};
 
-/// See the summaries of a conversation, down to the words they stand for
+/// Show the summaries of a conversation, down to the messages they cover
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,9 +25,9 @@ Examples:
   throughline lcm show n12
   throughline lcm show n12 --messages
 
-Summaries of the engine `lcm` (context.engine) stand on one another: leaves over
-messages, condensed ones over leaves. A summary of another engine is shown as a
-leaf. ID is an id, any unique prefix of one, a title, or `last`.")]
+Summaries of the engine `lcm` (context.engine) form a tree: leaves cover messages,
+condensed ones cover leaves. A summary of another engine is shown as a leaf. ID is
+an id, any unique prefix of one, a title, or `last`.")]
 pub(crate) struct LcmArgs {
     #[command(subcommand)]
     command: LcmCommand,
@@ -35,9 +35,9 @@ pub(crate) struct LcmArgs {
 
 #[derive(Debug, Subcommand)]
 enum LcmCommand {
-    /// Show how the summaries of a conversation stand on one another
+    /// Show the tree of summaries of a conversation
     Tree(LcmTreeArgs),
-    /// Show a summary: its words, what it was drawn from, or the messages it stands for
+    /// Show a summary: its text, its sources, or the messages it covers
     Show(LcmShowArgs),
 }
 
@@ -56,7 +56,7 @@ struct LcmShowArgs {
     /// The summary, such as n12
     #[arg(value_name = "NODE")]
     node: String,
-    /// Show the messages it stands for
+    /// Show the messages it covers
     #[arg(long)]
     messages: bool,
     /// With --messages: begin with the message of this number

@@ -69,8 +69,8 @@ fn how_to_add() -> Value {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Agents start this program themselves. At a terminal, and with --show, it prints how to add
-it to them. It reads the record and changes nothing in it. lcm_expand_query is among the
-tools where `auxiliary.compression` names a model that can be asked.")]
+it to them. It only reads the record. The tool lcm_expand_query needs a model in
+`auxiliary.compression`.")]
 pub(crate) struct McpArgs {
     /// Print how to add it to an agent, instead of serving
     #[arg(long)]

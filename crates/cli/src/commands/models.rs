@@ -18,23 +18,23 @@ use crate::record::{self, OpenRecord, RecordPlace};
 use crate::settings::load_settings;
 use crate::ui::output::print_json;
 
-/// Show what is known of a model: window, limits, prices, caching, and who says so
+/// Show the window, limits, prices and caching of a model, with the source of each
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  throughline models                      what the configured endpoint has
-  throughline models claude-sonnet-4-5    everything known of one model
+  throughline models                      the models of the configured endpoint
+  throughline models claude-sonnet-4-5    everything known about one model
   throughline models ollama:qwen3:8b      a model at another provider
   throughline models gpt-5.5 --offline --json
 
-A window is taken from the first of these that gives one: model.context_length,
-model.models, what the endpoint itself says, what an earlier refusal taught, your
-catalogue (models.json in the home directory), the shipped catalogue, a default.")]
+The window is the first known of: model.context_length, model.models, the
+endpoint's own statement, a limit learnt from an earlier error, your catalogue
+(models.json in the home directory), the built-in catalogue, a default.")]
 pub(crate) struct ModelsArgs {
     /// The model, or provider:model; without it, the configured one, or a list
     #[arg(value_name = "MODEL")]
     model: Option<String>,
-    /// List what there is, even if a model is configured
+    /// List all models, even if one is configured
     #[arg(long, conflicts_with = "model")]
     list: bool,
     /// Ask no endpoint

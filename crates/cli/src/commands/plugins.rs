@@ -19,14 +19,14 @@ use crate::ui::output::print_json;
 use crate::ui::text::on_one_line;
 use check::CheckArgs;
 
-/// List the context engines there are: built in, installed, selected, broken and why
+/// List the context engines: built in or installed, the selected one, and their problems
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-An engine is installed by putting its directory into plugins/context_engine in the
-home directory, and used by naming it: throughline config set context.engine NAME.
-Its plugin.yaml says `command` (the program and what it is given), and may say
+To install an engine, put its directory into plugins/context_engine in the home
+directory. To use it, run `throughline config set context.engine NAME`. Its
+plugin.yaml must have `command` (the program with its arguments) and may have
 `name`, `version` and `description`."
 )]
 pub(crate) struct PluginsArgs {

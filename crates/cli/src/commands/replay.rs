@@ -39,10 +39,10 @@ Examples:
   throughline replay ~/.claude/projects --economy balanced --summaries rules
   throughline replay *.jsonl.gz --threshold 0.7 --cache-ttl 1h --json
 
-Each conversation is held again: its messages are fed to the managed call one by
-one, at the times they were said, and answered as recorded. Prompts are priced by
-the published rules of the provider's cache, with list prices and estimated
-tokens. Nothing is sent anywhere and nothing is recorded.")]
+Each conversation is repeated: its messages go through the managed call one by one,
+at their recorded times, with the recorded answers. Prompts are priced by the
+published rules of the provider's cache, with list prices and estimated tokens.
+Nothing is sent anywhere and nothing is recorded.")]
 pub(crate) struct ReplayArgs {
     /// Transcripts and folders of them; - for stdin; gzip is detected
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, required = true)]
@@ -55,19 +55,19 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "RATIO", help_heading = "Limits")]
     threshold: Option<String>,
 
-    /// Characters of a tool result before it is set aside (for tool_output.result_max_chars)
+    /// The longest tool result, in characters (for tool_output.result_max_chars)
     #[arg(long, value_name = "CHARS", help_heading = "Limits")]
     tool_result_chars: Option<String>,
 
-    /// How long Throughline has prompts cached, 5m or 1h (for prompt_caching.cache_ttl)
+    /// The cache lifetime that Throughline requests, 5m or 1h (for prompt_caching.cache_ttl)
     #[arg(long, value_name = "TTL", help_heading = "Limits")]
     cache_ttl: Option<String>,
 
-    /// What is done to save money: off, balanced or thrift (for economy.mode)
+    /// Measures that save money: off, balanced or thrift (for economy.mode)
     #[arg(long, value_name = "MODE", help_heading = "Limits")]
     economy: Option<String>,
 
-    /// Who writes summaries, and whether that costs anything
+    /// Who writes summaries
     #[arg(long, value_name = "WHO", value_enum, default_value_t = Summaries::Model)]
     summaries: Summaries,
 

@@ -22,8 +22,8 @@ Examples:
   throughline report last --out report.html
   throughline report 20261115_093000_1f3a --redact --out ticket.html
 
-The file needs no server and no network, holds no scripts, and prints. Pictures
-are named, not shown. --redact masks keys and passwords, as in an export.")]
+The file needs no server and no network, contains no scripts, and can be printed.
+Images are named, not shown. --redact masks keys and passwords, as in an export.")]
 pub(crate) struct ReportArgs {
     /// The conversation: its id, the beginning of one, its title, or `last`
     #[arg(value_name = "ID")]

@@ -31,8 +31,8 @@ Examples:
   throughline run -- python agent.py          any program that reads ANTHROPIC_BASE_URL
                                               or OPENAI_BASE_URL
 
-A gateway is started if none runs, used by every run on this home directory, and
-stopped when the last of them ends. It writes to a log in ~/.throughline/gateways.
+If no gateway is running, one is started. All runs with this home directory share
+it, and it stops with the last of them. It writes a log to ~/.throughline/gateways.
 The exit code is the client's."
 )]
 pub(crate) struct RunArgs {
@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
     /// Print no summary at the end
     #[arg(long, short)]
     quiet: bool,
-    /// Print the clients that are known and what is known of them
+    /// Print the supported clients and how each works with the gateway
     #[arg(long, exclusive = true)]
     list: bool,
     /// The client or program, and its arguments

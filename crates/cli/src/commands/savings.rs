@@ -22,10 +22,10 @@ Examples:
   throughline savings last
   throughline savings --since 7d --json
 
-What was paid is what the provider reported, at list prices. What the same
-requests would have cost directly is estimated: with the messages that were not
-sent, by the rules of the provider's cache. Requests that would not have fit the
-window are counted with the window.")]
+The amount paid is the usage that the provider reported, at list prices. The cost
+of the same requests without Throughline is an estimate: it includes the messages
+that were not sent, by the rules of the provider's cache. A request that would not
+have fit the window is counted with the size of the window.")]
 pub(crate) struct SavingsArgs {
     /// The conversation: an id, a unique prefix of one, a title, or last; without it, everything
     #[arg(value_name = "ID")]

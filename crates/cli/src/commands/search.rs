@@ -33,7 +33,7 @@ first. When no message holds the words, they are also looked for as a substring.
 --all-words shows only exact matches. Any question is safe: there are no
 operators.")]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// The words to search for
     #[arg(value_name = "QUERY", allow_hyphen_values = true)]
     query: String,
     /// Only in this conversation: an id, a unique prefix of one, a title, or last
@@ -42,7 +42,7 @@ pub(crate) struct SearchArgs {
     /// Only messages of this role
     #[arg(long, value_name = "ROLE", value_enum)]
     role: Option<RoleArg>,
-    /// Only messages that call this tool or hold its results
+    /// Only messages with calls of this tool or its results
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// Only conversations of this project: its folder, or the last parts of its path
@@ -51,25 +51,25 @@ pub(crate) struct SearchArgs {
     /// Only messages that name this file
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
-    /// Only what was said since then: 7d, 12h, today, 2026-11-15
+    /// Only messages since then: 7d, 12h, today, 2026-11-15
     #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     since: Option<TimeArg>,
-    /// Only what was said until then; a day counts to its end
+    /// Only messages until then; a day counts to its end
     #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     until: Option<TimeArg>,
-    /// At most so many hits
+    /// The most hits to show
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
-    /// Show so many messages before and after each hit
+    /// How many messages to show before and after each hit
     #[arg(long, short = 'C', value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=20))]
     context: u16,
-    /// Only messages that hold all words as they are
+    /// Only messages with all words, unstemmed
     #[arg(long, conflicts_with = "substring")]
     all_words: bool,
-    /// Leave vectors out, where an embedding model is set
+    /// Search by words alone, even if an embedding model is set
     #[arg(long)]
     words_only: bool,
-    /// Look for the question as it stands, anywhere in a text
+    /// Search for exactly these characters, anywhere in a text
     #[arg(long)]
     substring: bool,
     /// Print one JSON object

@@ -17,7 +17,7 @@ use crate::ui::text::on_one_line;
 
 pub(crate) use view::summary_lines;
 
-/// Show where a conversation stands: requests and what became of them, to-do items, decisions, runs, errors
+/// Show the state of a conversation: requests with their outcomes, to-do items, decisions, runs, errors
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,9 +27,9 @@ Examples:
   throughline state last --drop constraint-12 --drop todo-40.2
   throughline state last --json | jq '.entries[] | select(.kind == \"request\")'
 
-Every entry names the messages it comes from; `throughline sessions show` has
-them. What is dropped stays in the record and in this list's corrections, but
-summaries written from now on leave it out. --restore takes that back.")]
+Every entry names the messages it comes from, which `throughline sessions show`
+shows. A dropped entry stays in the record and is listed under corrections, but
+new summaries leave it out. --restore undoes that.")]
 pub(crate) struct StateArgs {
     /// The session: an id, a unique prefix of one, a title, or last
     #[arg(value_name = "ID", default_value = "last")]
@@ -46,7 +46,7 @@ pub(crate) struct StateArgs {
     /// Leave this entry out of summaries from now on (repeatable)
     #[arg(long, value_name = "ENTRY", conflicts_with_all = ["kind", "open", "restore"])]
     drop: Vec<String>,
-    /// Take a correction back (repeatable)
+    /// Undo a correction (repeatable)
     #[arg(long, value_name = "ENTRY", conflicts_with_all = ["kind", "open"])]
     restore: Vec<String>,
     /// Print one JSON object

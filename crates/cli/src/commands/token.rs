@@ -27,11 +27,11 @@ Examples:
   throughline token revoke ci
   throughline token off
 
-A token is shown once; only its hash is kept. Whoever holds it sees the
-conversations of its owner and nobody else's; the owner `local` is you, as all
-other commands know you. As soon as there is a token, the gateway demands one of
-everybody, also when the last one was revoked, until `token off`. Changes hold
-at once, also for a gateway that is running.")]
+A token is shown once; only its hash is stored. It gives access to the
+conversations of its owner only. The owner `local` is you: all other commands use
+it. Once a token exists, the gateway requires one from everybody, even after the
+last one was revoked, until `token off`. Changes apply at once, also to a running
+gateway.")]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
     command: TokenCommand,
@@ -39,31 +39,31 @@ pub(crate) struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
-    /// Make a token and show it, this once
+    /// Create a token and show it once
     New(NewArgs),
     /// List tokens and what each may use
     List(TokenListArgs),
-    /// Take a token away
+    /// Revoke a token
     Revoke(RevokeArgs),
-    /// Stop demanding tokens, once all of them are revoked
+    /// Stop requiring tokens, after all of them were revoked
     Off,
 }
 
 #[derive(Debug, Args)]
 struct NewArgs {
-    /// What to call it
+    /// The name of the token
     #[arg(value_name = "NAME")]
     name: String,
-    /// Whose conversations its holder sees [default: NAME]
+    /// The owner whose conversations it gives access to [default: NAME]
     #[arg(long, value_name = "OWNER")]
     owner: Option<String>,
     /// An operator's token: its holder may also see the gateway's health and settings, change settings, and make and revoke tokens
     #[arg(long)]
     operator: bool,
-    /// Requests in a minute
+    /// Most requests per minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_minute: Option<u32>,
-    /// Requests at the same time
+    /// Most concurrent requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     concurrent: Option<u32>,
     /// Dollars its owner's calls may cost in a day (UTC)

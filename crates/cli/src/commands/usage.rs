@@ -16,7 +16,7 @@ use crate::record::session_context::{ContextUse, in_use};
 use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 
-/// Show what calls used and cost: tokens by bucket, cache share, money, context in use
+/// Show the usage and cost of calls: tokens by bucket, cache share, money, context in use
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,9 +24,9 @@ Examples:
   throughline usage last
   throughline usage --since 7d --json
 
-Tokens are as the provider reported them; where it did not, they are estimated,
-and that is said. Prices are those of the catalogue; calls of models it does not
-know count as unpriced.")]
+Tokens are those that the provider reported, or estimates that are marked as such.
+Prices are those of the catalogue; calls of models without a price count as
+unpriced.")]
 pub(crate) struct UsageArgs {
     /// The conversation: an id, a unique prefix of one, a title, or last; without it, everything
     #[arg(value_name = "ID")]

@@ -13,7 +13,7 @@ use crate::ui::output::print_json;
 use crate::ui::progress::ProgressLine;
 use crate::ui::text::{counted, thousands};
 
-/// Show the vectors for search by meaning, or make those that are missing
+/// Show the vectors for search by meaning, or compute those that are missing
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,10 +21,10 @@ Examples:
   throughline vectors --make
   throughline vectors --json
 
-The model is set with recall.embeddings; without one, search goes by words
-alone. `chat`, `serve` and `mcp` make vectors in the background while they run.")]
+The model is set with recall.embeddings; without one, search uses words alone.
+`chat`, `serve` and `mcp` compute vectors in the background while they run.")]
 pub(crate) struct VectorsArgs {
-    /// Make all vectors that are missing
+    /// Compute all missing vectors
     #[arg(long)]
     make: bool,
     /// Print one JSON object

@@ -35,9 +35,9 @@ Examples:
   throughline open last
   throughline open --print
 
-A server of its own on a free port of this machine, for you alone: the address
-holds a code that counts once. It ends with Ctrl-C or with the terminal. A
-gateway (`throughline serve`) has the same page at /ui/.")]
+Starts a server on a free port of this machine, for you alone: the address
+contains a code that can be used once. The server ends with Ctrl-C or with the
+terminal. A gateway (`throughline serve`) has the same page at /ui/.")]
 pub(crate) struct OpenArgs {
     /// A conversation to show: its id, the beginning of one, its title, or `last`
     #[arg(value_name = "ID")]

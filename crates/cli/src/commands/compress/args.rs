@@ -18,9 +18,9 @@ Examples:
   throughline compress --session last
 
 Below the threshold nothing is done, unless --force is given. The output has the
-dialect and form of the input; a log yields the message list of its wire. A
-recorded session ends and a continuation takes over with the new view; nothing
-is lost, and `throughline sessions undo` reverts it.")]
+wire format and form of the input; for a log it is the list of messages. A recorded
+session ends, and a continuation with the new view follows it. No message is lost,
+and `throughline sessions undo` reverts it.")]
 pub(crate) struct CompressArgs {
     #[command(flatten)]
     pub(crate) transcript: TranscriptArgs,

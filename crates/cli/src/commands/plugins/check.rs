@@ -24,14 +24,14 @@ Examples:
   throughline plugins check -- python3 engine.py       # without a plugin.yaml
   throughline plugins check -- throughline engine --stdio
 
-The engine is started, asked and driven through whole conversations on all three wires,
-as a host drives it, against a model that answers by rote: no network, no key, and
-nothing is recorded. Exit code 3 when a check fails.")]
+The engine is started and run through whole conversations in all three wire formats, as a
+host does it, with a scripted model: no network, no key, and nothing is recorded. The
+exit code is 3 if a check fails.")]
 pub(crate) struct CheckArgs {
     /// The engine's directory, with a plugin.yaml in it
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "command")]
     directory: Option<PathBuf>,
-    /// The program and what it is given, in place of a directory
+    /// The program and its arguments, in place of a directory
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "directory")]
     command: Vec<String>,
     /// Print one JSON object

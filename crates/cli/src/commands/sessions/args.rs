@@ -38,7 +38,7 @@ pub(crate) enum SessionsCommand {
     List(SessionListArgs),
     /// Show a conversation: all of it for people, or what a model would be sent
     Show(SessionShowArgs),
-    /// Show how sessions are related: continuations, branches, sub-agents
+    /// Show the links between sessions: continuations, branches, sub-agents
     Tree(SessionTreeArgs),
     /// Write a conversation to a file
     Export(ExportArgs),
@@ -63,7 +63,7 @@ pub(crate) struct SessionListArgs {
     /// Only those of a program: claude-code, codex, hermes, chat, gateway
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Option<String>,
-    /// Everything: without a limit, sub-agents and side calls too
+    /// List all, without a limit and with sub-agents and side calls
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON object
@@ -74,7 +74,7 @@ pub(crate) struct SessionListArgs {
 /// Which side of a conversation to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ViewArg {
-    /// Everything that was said, with a mark where it was compacted
+    /// The whole transcript, with a mark at each compaction
     #[default]
     Human,
     /// What a model would be sent now, item by item
@@ -86,7 +86,7 @@ pub(crate) struct SessionShowArgs {
     /// The session: an id, a unique prefix of one, a title, or last
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// Which side of it
+    /// The transcript or the view
     #[arg(long, value_name = "VIEW", value_enum, default_value_t)]
     pub(crate) view: ViewArg,
     /// Long tool output and arguments too, not only their beginning
@@ -116,7 +116,7 @@ pub(crate) enum FormatArg {
     /// A list of messages
     #[default]
     Messages,
-    /// One message a line
+    /// One message per line
     Jsonl,
     /// A request body: model, system prompt, tools, messages
     Body,
@@ -133,7 +133,7 @@ pub(crate) struct ExportArgs {
     /// The form
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: FormatArg,
-    /// Which side: everything that was said, or what a model would be sent
+    /// The whole transcript, or the view that a model would be sent
     #[arg(long, value_name = "VIEW", value_enum, default_value_t)]
     pub(crate) view: ViewArg,
     /// Mask secrets

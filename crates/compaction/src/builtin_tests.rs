@@ -353,6 +353,25 @@ fn old_turns_are_thinned_and_none_is_cut_off() {
 }
 
 #[test]
+fn every_turn_says_what_came_of_it_where_all_reports_are_too_long() {
+    let report = |turn: usize| {
+        format!(
+            "Fixed. The parser number {turn} now reads `field_{turn}` because the header moved. {}",
+            "More about it is told here, in a few words. ".repeat(8)
+        )
+    };
+    let talk = (0..8).fold(Talk::default(), |talk, turn| {
+        talk.user(&format!("Please repair parser number {turn}, it loses a field.")).answer(&report(turn))
+    });
+    let document = talk.user("Thanks. What is next?").summary_within(1, 900, None, None);
+    // One of them may stand under Key Decisions instead.
+    let told = document.to_markdown();
+    for turn in 0..8 {
+        assert!(told.contains(&format!("`field_{turn}`")), "{turn}: {told}");
+    }
+}
+
+#[test]
 fn lines_of_a_person_stay_lines_and_are_carried_as_they_are() {
     let words = "Change three things:\n\n- the name\n- the port\n1. and the log";
     let talk = Talk::default().user(words).run("make", "ok").answer("All three are changed in `server.rs`.");

@@ -138,6 +138,19 @@ fn what_the_person_puts_off_stays_open_until_the_work_is_about_it() {
 }
 
 #[test]
+fn a_reminder_in_a_longer_request_waits_beside_it() {
+    let reminder = "Remind me before the release to bump the version in pyproject.toml.";
+    let words = format!("Please add the routes. Joining is refused when a berth is free. {reminder}");
+    let talk = Talk::default().user(&words).edit("src/routes.rs", "a", "b").agent("The routes are there.");
+    assert_eq!(fates(&talk.state()), [(words.as_str(), Fate::Done), (reminder, Fate::Open)]);
+    let released = talk.user("Release it.").edit("pyproject.toml", "a", "b");
+    let done = released.agent("The version in pyproject.toml is bumped.");
+    assert_eq!(fates(&done.state())[1].1, Fate::Done);
+    let alone = Talk::default().user(reminder).agent("I will.");
+    assert_eq!(alone.state().requests.len(), 1);
+}
+
+#[test]
 fn an_announcement_of_the_agent_is_no_evidence() {
     let talk = meanwhile("Later, add a changelog entry.").agent("I'll add the changelog entry after this.");
     let talk = talk.edit("docs/scheduler.md", "a", "b").agent("The docs are written.");

@@ -11,7 +11,7 @@ use super::refused;
 use crate::app::App;
 use crate::error::{CliError, Exit, path_words};
 use crate::home;
-use crate::settings::load;
+use crate::settings::{load, read_config};
 use crate::ui::progress::{ProgressLine, progress_words};
 
 /// Where the record is.
@@ -40,7 +40,12 @@ impl std::fmt::Debug for ServerSettings {
 impl RecordPlace {
     /// The place that the settings name.
     pub(crate) fn of(app: &App) -> Result<Self, CliError> {
-        let settings = load(app, &[])?.settings.store;
+        let settings = match load(app, &[]) {
+            Ok(loaded) => loaded.settings.store,
+            // A record in the home directory can be read whatever is wrong with the settings.
+            Err(_) if !may_name_a_server(app) => return Ok(Self::File(app.record_path())),
+            Err(error) => return Err(error),
+        };
         Ok(match settings.url.is_empty() {
             true => Self::File(app.record_path()),
             false => Self::Server(ServerSettings { url: settings.url, connections: settings.connections }),
@@ -154,6 +159,15 @@ impl RecordStore {
     pub(crate) fn file(&self, command: &str, instead: &str) -> Result<&SqliteStore, CliError> {
         self.in_file().map(Arc::as_ref).ok_or_else(|| needs_file(command, instead))
     }
+}
+
+/// Whether anything that settings are read from speaks of a store.
+fn may_name_a_server(app: &App) -> bool {
+    let names = |text: &str| text.to_ascii_lowercase().contains("store");
+    let file = read_config(&app.config_path());
+    app.sets.iter().any(|set| names(set))
+        || app.env.iter().any(|(name, _)| name.starts_with("THROUGHLINE_STORE"))
+        || !file.is_ok_and(|bytes| bytes.is_none_or(|bytes| !names(&String::from_utf8_lossy(&bytes))))
 }
 
 fn needs_file(command: &str, instead: &str) -> CliError {

@@ -1,7 +1,9 @@
 //! Key Decisions and Constraints & Preferences: what was chosen and why, and what the person demands for good.
 
 use crate::act::one_line;
-use crate::state::{Via, announces, begins_word, is_question, plain_sentences, takes_something_back, weigh};
+use crate::state::{
+    Request, Via, announces, begins_word, is_question, plain_sentences, takes_something_back, weigh,
+};
 
 use super::draft::{Line, Price, Said, choose, choose_for};
 use super::story::Scope;
@@ -108,7 +110,8 @@ pub(super) fn decisions(
     for rule in &state.constraints {
         rules.add(&rule.text);
     }
-    for request in state.requests.iter().filter(|request| scope.has(request.message)) {
+    let decides = |request: &&Request| request.via != Via::Reminder && scope.has(request.message);
+    for request in state.requests.iter().filter(decides) {
         let asked = || {
             let before =
                 state.statements.iter().rev().find(|statement| statement.message < request.message)?;

@@ -5,9 +5,10 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use crate::act::one_line;
+use crate::act::{one_line, slice_start};
 use crate::state::{
-    Fate, Request, Run, RunOutcome, State, is_narration, is_question, is_same, plain_sentences, units, weigh,
+    Fate, Request, Run, RunOutcome, State, Via, is_narration, is_question, is_same, plain_sentences, units,
+    weigh,
 };
 
 use super::draft::{Line, Price, Said, quoted, short_path};
@@ -109,9 +110,9 @@ pub(super) fn turns(
             turn.lines.push(line);
         }
     };
-    for request in
-        scope.state.requests.iter().filter(|request| !request.begins_turn() && scope.has(request.message))
-    {
+    // A reminder stands in the words with which its turn begins.
+    let is_apart = |request: &&Request| !request.begins_turn() && request.via != Via::Reminder;
+    for request in scope.state.requests.iter().filter(is_apart).filter(|one| scope.has(one.message)) {
         if said.add(&request.words) {
             let text = format!("The person: \"{}\"", quoted(&request.words, 700));
             add(Line { message: request.message, text, value: PERSON });
@@ -380,6 +381,59 @@ fn thinned(turns: Vec<Turn>, kept: usize) -> Vec<Turn> {
     turns.into_iter().enumerate().filter(|(at, _)| stays.contains(at)).map(|(_, turn)| turn).collect()
 }
 
+/// The line of a turn that is worth most.
+fn best_line(turn: &Turn) -> Option<usize> {
+    let lines = turn.lines.iter().enumerate();
+    lines.max_by(|a, b| a.1.value.total_cmp(&b.1.value)).map(|(line, _)| line)
+}
+
+/// A line is not shortened further: a sentence of a report has about twenty words.
+const LEAST_BEST_BYTES: usize = 130;
+
+/// Shortens the best lines of turns alike where all of them take more than `bytes`, so that each turn has one.
+fn shorten_best_lines(turns: &mut [Turn], bytes: usize) {
+    let best: Vec<Option<usize>> = turns.iter().map(best_line).collect();
+    let lengths =
+        turns.iter().zip(&best).filter_map(|(turn, best)| Some(turn.lines.get((*best)?)?.text.len()));
+    let cap = shared_cap(lengths, bytes);
+    for (turn, best) in turns.iter_mut().zip(best) {
+        if let Some(line) = best.and_then(|best| turn.lines.get_mut(best))
+            && line.text.len() > cap.max(LEAST_BEST_BYTES)
+        {
+            line.text = telling_sentences(&line.text, cap.max(LEAST_BEST_BYTES));
+        }
+    }
+}
+
+/// The sentences of a text that tell most and fit, in their order; or the beginning of the one that tells most.
+fn telling_sentences(text: &str, bytes: usize) -> String {
+    let sentences: Vec<&str> = plain_sentences(text).collect();
+    let mut order: Vec<(f32, usize)> = sentences.iter().map(|one| worth(one)).zip(0..).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let (mut room, mut kept) = (bytes, Vec::new());
+    for (_, at) in &order {
+        let length = sentences.get(*at).map_or(0, |one| one.len() + 1);
+        if length <= room {
+            room -= length;
+            kept.push(*at);
+        }
+    }
+    kept.sort_unstable();
+    let told: Vec<&str> = kept.iter().filter_map(|at| sentences.get(*at).copied()).collect();
+    match (told.is_empty(), order.first().and_then(|(_, at)| sentences.get(*at))) {
+        (true, Some(best)) => one_line(best, slice_start(best, bytes).chars().count()),
+        (true, None) => one_line(text, slice_start(text, bytes).chars().count()),
+        _ => format!("{} …", told.join(" ")),
+    }
+}
+
+/// What a sentence tells: exact names, reasons, and that it is more than an exclamation.
+fn worth(sentence: &str) -> f32 {
+    let weight = weigh(sentence);
+    let is_short = sentence.split_whitespace().count() < LEAST_WORDS;
+    weight.names.min(4) as f32 + weight.reasons.min(3) as f32 - if is_short { 2.0 } else { 0.0 }
+}
+
 /// Prints the turns within a budget. Words of the person come first, shortened alike where all of them do not fit; then
 /// every turn's best line, then lines by worth.
 pub(super) fn print(
@@ -401,14 +455,12 @@ pub(super) fn print(
         heads = heads_of(&turns, price.bytes(words_share));
         used = heads.iter().map(|head| price.tokens(head)).sum();
     }
+    if !topic.is_set() {
+        shorten_best_lines(&mut turns, price.bytes(budget.saturating_sub(used)));
+    }
     let mut all: Vec<(usize, usize, f32)> = Vec::new();
     for (at, turn) in turns.iter().enumerate() {
-        let best = turn
-            .lines
-            .iter()
-            .enumerate()
-            .max_by(|a, b| a.1.value.total_cmp(&b.1.value))
-            .map(|(line, _)| line);
+        let best = best_line(turn);
         for (line, found) in turn.lines.iter().enumerate() {
             // A long line has to tell more.
             let length = (found.text.len() as f32 / 120.0).max(0.5).powf(0.25);

@@ -18,7 +18,10 @@ use super::working_set;
 /// So much of the room is filled, beside what headings and one line in every section take from any notes: what is kept is
 /// paid for with every later call.
 const FILL_PERCENT: u64 = 57;
-const FIXED_TOKENS: u64 = 300;
+const FIXED_TOKENS: u64 = 285;
+/// Notes up to this size are not made shorter than their budget: strong models take 1,600 to 2,400 tokens for such notes
+/// themselves, and with less the story has no room beside what is open and decided.
+const SHORT_NOTES_TOKENS: u64 = 2_000;
 /// Shares of the notes, in percent. What a section does not need, the story gets.
 const TASK_PERCENT: u64 = 8;
 const PROGRESS_PERCENT: u64 = 11;
@@ -59,9 +62,12 @@ const RECENT_TURNS: usize = 4;
 /// Writes the notes of a request's span.
 pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let empty = (request.count_tokens)(&SummaryDocument::default().to_markdown());
-    let wanted = (request.budget_tokens * FILL_PERCENT / 100 + FIXED_TOKENS).min(request.budget_tokens);
-    let mut budget = (wanted * (100 - LINES_PERCENT) / 100).saturating_sub(empty);
     let topic = topic(request, request.ledger.state());
+    // With a focus, more room would be filled with what is not about it.
+    let least = if topic.is_set() { 0 } else { SHORT_NOTES_TOKENS };
+    let wanted = (request.budget_tokens * FILL_PERCENT / 100 + FIXED_TOKENS).max(least);
+    let wanted = wanted.min(request.budget_tokens);
+    let mut budget = (wanted * (100 - LINES_PERCENT) / 100).saturating_sub(empty);
     let mut focus_percent = FOCUS_PERCENT;
     if topic.is_set() {
         // What has to be told beside the focus takes room too: the share is set right by what came of it.

@@ -61,6 +61,8 @@ pub enum Via {
     Refusal,
     /// A command of the client that the agent carries out.
     Command,
+    /// A sentence in a longer message that asks to be reminded of something.
+    Reminder,
 }
 
 /// Something the person said that asks for work or for an answer.

@@ -14,7 +14,7 @@ use super::notes::notes_in;
 use super::prose::{Sentence, asks_politely, is_question, is_rule, is_rule_of_document, sentences, weigh};
 use super::results::{PROBLEMS_OF_A_RUN, check_of};
 use super::speech::{client_command, is_command_output, is_interruption, is_stopped};
-use super::waiting::puts_off;
+use super::waiting::{is_reminder, puts_off};
 
 /// Words of the person are kept up to this length.
 const MAX_WORDS_CHARS: usize = 12_000;
@@ -138,8 +138,17 @@ impl State {
             Via::Aside if is_reply && !put_off => Fate::InProgress,
             _ => Fate::Open,
         };
+        let reminders: Vec<String> = said
+            .iter()
+            .filter(|one| !one.is_pasted && one.text.len() < words.trim().len() && is_reminder(one.text))
+            .map(|one| one.text.to_owned())
+            .collect();
         let subject = if via == Via::Aside { self.subject_of(&words) } else { Vec::new() };
         self.requests.push(Request { put_off, subject, ..Request::new(index, words, via, fate) });
+        for words in reminders {
+            let request = Request::new(index, words, Via::Reminder, Fate::Open);
+            self.requests.push(Request { put_off: true, ..request });
+        }
         if matches!(via, Via::Message | Via::Command) {
             self.reader.began = false;
         }

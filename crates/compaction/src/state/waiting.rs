@@ -49,7 +49,7 @@ impl State {
             return;
         }
         let others = self.requests.iter().enumerate().rev().filter(|(_, request)| request.fate != Fate::Open);
-        let at_hand: Vec<Subject> = others
+        let mut at_hand: Vec<Subject> = others
             .take(REQUESTS_AT_HAND)
             .map(|(at, request)| Subject {
                 at,
@@ -59,6 +59,12 @@ impl State {
                 stems: stems(slice_start(&request.words, STATEMENT_BYTES)),
             })
             .collect();
+        // A reminder is about words of its own, not about those of the request it stands in.
+        for subject in &mut at_hand {
+            for reminder in waiting.iter().filter(|waiting| waiting.message == subject.message) {
+                subject.stems.retain(|stem| !reminder.stems.contains(stem));
+            }
+        }
         let oldest = waiting.iter().map(|subject| subject.message).min().unwrap_or(index);
         let evidence = self.work_since(oldest.max(since));
         // What the agent names is done. Of what was not put off, one word of its own is enough; without one it belongs to the
@@ -85,7 +91,7 @@ impl State {
 
     /// A request that was put off is asked again where a new one says nothing else.
     pub(super) fn find_repeated(&mut self, index: u32, words: &str) {
-        let waiting = self.waiting(|request| request.put_off);
+        let waiting = self.waiting(|request| request.put_off && request.via != Via::Reminder);
         if waiting.is_empty() {
             return;
         }
@@ -310,6 +316,31 @@ static CUES: LazyLock<FxHashSet<Stem>> =
 fn in_small_letters(text: &str) -> String {
     let lower = text.to_lowercase();
     if lower.contains('\u{2019}') { lower.replace('\u{2019}', "'") } else { lower }
+}
+
+/// Words that ask to be reminded of something, in several languages.
+const REMINDERS: &[&str] = &[
+    "remind me",
+    "remind us",
+    "erinnere mich",
+    "erinnere uns",
+    "erinner mich",
+    "rappelle-moi",
+    "rappelez-moi",
+    "recuérdame",
+    "recuérdanos",
+    "lembre-me",
+    "ricordami",
+    "напомни",
+    "提醒我",
+    "リマインド",
+    "상기시켜",
+];
+
+/// Whether a sentence asks to be reminded of something: it waits, whatever else its message asks for.
+pub(super) fn is_reminder(sentence: &str) -> bool {
+    let start = in_small_letters(slice_start(sentence, SHORT_CHARS));
+    REMINDERS.iter().any(|cue| begins_word(&start, cue))
 }
 
 /// Whether the person puts a request off.

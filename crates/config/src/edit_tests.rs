@@ -310,6 +310,9 @@ fn the_default_file_can_be_edited_key_by_key() {
             Datum::Text(_) if value.key == "economy.mode" => "thrift".to_owned(),
             Datum::Text(_) if value.key == "gateway.log" => "json".to_owned(),
             Datum::Text(_) if value.key.ends_with(".wire") => "chat".to_owned(),
+            Datum::Text(_) | Datum::Secret(_) if value.key == "store.url" => {
+                "postgres://me@db/record".to_owned()
+            }
             Datum::Text(_) | Datum::Secret(_) => "other".to_owned(),
         };
         text = set(&text, &value.key, &new);

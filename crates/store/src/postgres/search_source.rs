@@ -81,13 +81,16 @@ impl IndexState {
     }
 }
 
+/// Ids that were read, by the range of rows they stand in.
+type KnownIds = HashMap<(i64, i64), Rc<Vec<i64>>>;
+
 /// The record on which an owner searches.
 pub(super) struct PostgresSource<'a, 'c> {
     pub(super) tx: &'a Tx<'c>,
     pub(super) owner: &'a Owner,
     states: [OnceCell<IndexState>; 2],
     /// What the rows of sealed segments stand for, where it was asked.
-    ids: RefCell<HashMap<(i64, i64), Rc<Vec<i64>>>>,
+    ids: RefCell<KnownIds>,
 }
 
 impl<'a, 'c> PostgresSource<'a, 'c> {

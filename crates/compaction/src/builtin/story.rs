@@ -390,7 +390,8 @@ fn best_line(turn: &Turn) -> Option<usize> {
 /// A line is not shortened further: a sentence of a report has about twenty words.
 const LEAST_BEST_BYTES: usize = 130;
 
-/// Shortens the best lines of turns alike where all of them take more than `bytes`, so that each turn has one.
+/// Shortens the best lines of turns alike where all of them take more than `bytes`, so that each turn has one. The person's
+/// words stay whole.
 fn shorten_best_lines(turns: &mut [Turn], bytes: usize) {
     let best: Vec<Option<usize>> = turns.iter().map(best_line).collect();
     let lengths =
@@ -398,6 +399,7 @@ fn shorten_best_lines(turns: &mut [Turn], bytes: usize) {
     let cap = shared_cap(lengths, bytes);
     for (turn, best) in turns.iter_mut().zip(best) {
         if let Some(line) = best.and_then(|best| turn.lines.get_mut(best))
+            && line.value < PERSON
             && line.text.len() > cap.max(LEAST_BEST_BYTES)
         {
             line.text = telling_sentences(&line.text, cap.max(LEAST_BEST_BYTES));

@@ -18,7 +18,7 @@ use super::working_set;
 /// So much of the room is filled, beside what headings and one line in every section take from any notes: what is kept is
 /// paid for with every later call.
 const FILL_PERCENT: u64 = 57;
-const FIXED_TOKENS: u64 = 285;
+const FIXED_TOKENS: u64 = 280;
 /// Notes up to this size are not made shorter than their budget: strong models take 1,600 to 2,400 tokens for such notes
 /// themselves, and with less the story has no room beside what is open and decided.
 const SHORT_NOTES_TOKENS: u64 = 2_000;

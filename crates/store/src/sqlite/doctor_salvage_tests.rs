@@ -271,6 +271,17 @@ fn harm() -> impl Strategy<Value = Harm> {
     })
 }
 
+#[test]
+fn a_session_whose_wire_format_is_no_word_is_read_again() {
+    let home = large();
+    let before = words(&home, "other").len();
+    let harm = "UPDATE sessions SET dialect = 'llll' WHERE id = 'other'; UPDATE sessions SET next_seq = next_seq + 1";
+    crate::sqlite::test_home::stranger(&home.path()).execute_batch(harm).unwrap();
+    let report = home.repair();
+    assert!(!is_damaged(&report.after), "{:?}", report.after);
+    assert_eq!(words(&home, "other").len(), before);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: throughline_testkit::cases(16), failure_persistence: None, ..ProptestConfig::default() })]
 

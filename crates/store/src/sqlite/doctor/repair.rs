@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, named_params, params};
+use throughline_transcript::WireFormat;
 
 use crate::artifacts::folder::ArtifactFolder;
 use crate::error::Result;
@@ -136,6 +137,7 @@ fn repair_rows(
     let mut step = |done| progress(StoreProgress { what: "mending", done, total: STEPS });
     step(0);
     store.write("mending", Write::Heavy, |conn| {
+        name_wire_formats(conn)?;
         let adopted = adopt_messages(conn)?;
         // They belong to somebody else now, and are found by that.
         read_again(conn, store.artifact_folder(), &adopted)?;
@@ -170,6 +172,14 @@ fn repair_rows(
         Ok(())
     })?;
     step(STEPS);
+    Ok(())
+}
+
+/// A session whose wire format is no known word cannot be read at all. It gets the one that sessions made for lost messages get.
+fn name_wire_formats(conn: &Connection) -> TxResult<()> {
+    let known: Vec<String> = WireFormat::ALL.iter().map(|known| format!("'{}'", known.name())).collect();
+    let sql = format!("UPDATE sessions SET dialect = 'chat' WHERE dialect NOT IN ({})", known.join(", "));
+    conn.execute(&sql, [])?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Copying a record from a file to a server and back: everything is there and the same, also when a copy was interrupted.
 
-#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

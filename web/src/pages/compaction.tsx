@@ -3,7 +3,7 @@
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { api, ApiFailure, id as escaped } from "../api";
 import { useApi } from "../data";
-import { count, dollars, line, percent, plural, rounded, when } from "../format";
+import { count, dollars, line, nameOf, percent, plural, rounded, when } from "../format";
 import { VirtualList } from "../list";
 import { Markdown } from "../markdown";
 import { MessageView } from "../message";
@@ -377,7 +377,11 @@ export function CompactionView({ id }: { id: string }) {
           ) : null}
         </>
       ) : (
-        <p class="state empty">The record has no notes of this step: it went back or forward to a view that was there.</p>
+        <p class="state empty">
+          {turning.kind === "compression"
+            ? "The client compacted by itself. Its summary is the first message of the view after; the record has no notes of its own for this step."
+            : "The record has no notes of this step: it went back or forward to a view that was there."}
+        </p>
       )}
       {data.nodes.length > 0 ? (
         <section aria-label="Tree">
@@ -464,7 +468,7 @@ export function TryPage({ id }: { id: string }) {
     <>
       <Heading title="Try a compaction">Try a compaction</Heading>
       <p class="soft">
-        <Link to={`/conversations/${escaped(newest.id)}`}>{line(newest.title) || newest.id}</Link>. A preview is made by rules, asks no model and changes nothing.
+        <Link to={`/conversations/${escaped(newest.id)}`}>{nameOf(newest.title, data.first_words, newest.id)}</Link>. A preview is made by rules, asks no model and changes nothing.
       </p>
       <form
         class="filters"

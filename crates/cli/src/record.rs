@@ -6,8 +6,7 @@ pub(crate) mod session_context;
 #[cfg(test)]
 pub(crate) mod test_samples;
 
-use throughline_store::{LockRequest, Owner, Session, SessionId, Store as _, StoreError, ViewMessage};
-use throughline_transcript::{Message, Role};
+use throughline_store::{LockRequest, Owner, Session, SessionId, Store as _, StoreError};
 
 use crate::app::App;
 use crate::args::time::Now;

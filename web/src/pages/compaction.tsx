@@ -256,6 +256,8 @@ export function CompactionView({ id }: { id: string }) {
       setBusy(false);
     }
   };
+  /** The summary of a client that compacted by itself: a message that nobody was sent before. */
+  const isOwnSummary = (item: Item) => item.kind === "verbatim" && (item.seq ?? 0) >= turning.at_seq;
   const note = (name: string) => (figures !== null && typeof figures === "object" && !Array.isArray(figures) ? figures[name] : undefined);
   return (
     <>
@@ -349,8 +351,8 @@ export function CompactionView({ id }: { id: string }) {
               const item = sides.shown[row];
               return item ? (
                 <ItemRow
-                  item={item}
-                  fate={item.kind === "verbatim" ? "kept" : item.kind === "rendition" ? "rewritten" : item.kind}
+                  item={isOwnSummary(item) ? { ...item, kind: "summary" } : item}
+                  fate={isOwnSummary(item) ? "summary" : item.kind === "verbatim" ? "kept" : item.kind === "rendition" ? "rewritten" : item.kind}
                   text={item.message ? glimpse(item.message, 140) : ""}
                   to={item.seq === undefined ? undefined : `/conversations/${escaped(data.session.id)}?at=${item.seq}`}
                 />

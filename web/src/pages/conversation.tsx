@@ -207,6 +207,9 @@ function TranscriptPane({ page, at, revision }: { page: SessionPage; at: number 
   );
 }
 
+/** A line that is further above the largest prompt than this is left out of the plot. */
+const MOST_ABOVE = 2.5;
+
 const PARTS = KINDS.map(({ key, name }) => ({ key, name }));
 const COSTS = [
   { key: "cache_read", name: "Read from cache" },
@@ -230,7 +233,7 @@ function ContextMap({ page, onPick }: { page: CallsPage; onPick: (call: Call) =>
   // A window far above everything that was sent would press the picture flat.
   const shows = (name: "window_tokens" | "threshold_tokens") => {
     const now = page.limits[name];
-    return now !== null && now <= largest * 4 ? (index: number) => limits(index, name) : () => null;
+    return now !== null && now <= largest * MOST_ABOVE ? (index: number) => limits(index, name) : () => null;
   };
   const window = shows("window_tokens");
   const threshold = shows("threshold_tokens");

@@ -3,7 +3,7 @@
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { api, ApiFailure, id as escaped } from "../api";
 import { useApi } from "../data";
-import { count, dollars, line, nameOf, percent, plural, rounded, when } from "../format";
+import { count, dollars, line, nameOf, percent, plural, rounded, sentence, when } from "../format";
 import { VirtualList } from "../list";
 import { Markdown } from "../markdown";
 import { MessageView } from "../message";
@@ -63,8 +63,8 @@ function Facts({ facts }: { facts: Json }) {
     <section aria-label="Facts">
       <h2>Facts</h2>
       <p>
-        {plural(figure("important"), "exact string", "exact strings")} of the compacted part matter: {count(figure("kept"))} stood in the notes, {count(figure("attached"))} were attached by the check,{" "}
-        {count(figure("left_out"))} found no room.
+        {plural(figure("important"), "exact string", "exact strings")} of the compacted part matter: {count(figure("kept"))} are in the notes, {count(figure("attached"))} were added by the check,{" "}
+        {count(figure("left_out"))} did not fit.
         {figure("removed") > 0 ? ` ${plural(figure("removed"), "string was", "strings were")} removed because the compacted part never held ${figure("removed") === 1 ? "it" : "them"}.` : ""}
         {figure("redacted") > 0 ? ` ${plural(figure("redacted"), "secret was", "secrets were")} masked.` : ""}
       </p>
@@ -458,7 +458,7 @@ export function TryPage({ id }: { id: string }) {
     try {
       const result = await api<CompactResult>(`/api/sessions/${escaped(newest.id)}/compact`, { method: "POST", body: body(attempt, false) });
       if (result.outcome === "completed") go(`/compactions/${escaped(result.session)}`);
-      else setProblem(result.detail ?? result.outcome);
+      else setProblem(sentence(result.detail ?? result.outcome));
     } catch (error) {
       setProblem(error instanceof ApiFailure ? error.message : String(error));
     } finally {
@@ -470,7 +470,7 @@ export function TryPage({ id }: { id: string }) {
     <>
       <Heading title="Try a compaction">Try a compaction</Heading>
       <p class="soft">
-        <Link to={`/conversations/${escaped(newest.id)}`}>{nameOf(newest.title, data.first_words, newest.id)}</Link>. A preview is made by rules, asks no model and changes nothing.
+        <Link to={`/conversations/${escaped(newest.id)}`}>{nameOf(newest.title, data.first_words, newest.id)}</Link> · A preview is made by rules, asks no model and changes nothing.
       </p>
       <form
         class="filters"
@@ -566,7 +566,7 @@ export function TryPage({ id }: { id: string }) {
                     )}
                   </>
                 ) : (
-                  <p>{result.detail ?? result.outcome}</p>
+                  <p>{sentence(result.detail ?? result.outcome)}</p>
                 )}
               </section>
             );

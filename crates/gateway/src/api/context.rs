@@ -138,27 +138,42 @@ fn is_missed(call: &CallContext) -> bool {
     call.cache_miss.is_some() || call.error.is_some()
 }
 
-/// The calls that a chart with so many points shows: the largest prompt and the most expensive call of each stretch, and
-/// the newest calls that missed the cache or failed. In order.
+/// What decides whether a chart shows a call.
+struct ChartFigures {
+    prompt_tokens: u64,
+    cost_micro_usd: Option<u64>,
+    is_missed: bool,
+}
+
+/// The calls that a chart with so many points shows, in order.
 fn for_chart(calls: Vec<CallContext>, points: usize) -> Vec<CallContext> {
-    if calls.len() <= points {
-        return calls;
-    }
-    let mut keeps = vec![false; calls.len()];
-    let mut keep = |at: Option<usize>| {
-        if let Some(place) = at.and_then(|at| keeps.get_mut(at)) {
+    let figures = calls.iter().map(|call| ChartFigures {
+        prompt_tokens: call.usage.prompt(),
+        cost_micro_usd: call.cost_micro_usd,
+        is_missed: is_missed(call),
+    });
+    let shown = shown_in_chart(&figures.collect::<Vec<_>>(), points);
+    calls.into_iter().zip(shown).filter_map(|(call, is_shown)| is_shown.then_some(call)).collect()
+}
+
+/// Which calls are shown: the largest prompt and the most expensive call of each stretch, and the newest calls that missed
+/// the cache or failed. All, where there are no more than points.
+fn shown_in_chart(calls: &[ChartFigures], points: usize) -> Vec<bool> {
+    let mut shown = vec![calls.len() <= points; calls.len()];
+    let mut show = |at: Option<usize>| {
+        if let Some(place) = at.and_then(|at| shown.get_mut(at)) {
             *place = true;
         }
     };
     for point in 0..points {
         let (from, to) = (point * calls.len() / points, (point + 1) * calls.len() / points);
         let stretch = || (from..to).filter_map(|at| Some((at, calls.get(at)?)));
-        keep(stretch().max_by_key(|(_, call)| call.usage.prompt()).map(|(at, _)| at));
-        keep(stretch().max_by_key(|(_, call)| call.cost_micro_usd).map(|(at, _)| at));
+        show(stretch().max_by_key(|(_, call)| call.prompt_tokens).map(|(at, _)| at));
+        show(stretch().max_by_key(|(_, call)| call.cost_micro_usd).map(|(at, _)| at));
     }
-    let missed = calls.iter().enumerate().rev().filter(|(_, call)| is_missed(call));
-    missed.take(MISSED_SHOWN).for_each(|(at, _)| keep(Some(at)));
-    calls.into_iter().zip(keeps).filter_map(|(call, is_kept)| is_kept.then_some(call)).collect()
+    let missed = calls.iter().enumerate().rev().filter(|(_, call)| call.is_missed);
+    missed.take(MISSED_SHOWN).for_each(|(at, _)| show(Some(at)));
+    shown
 }
 
 /// The limits that a call of a conversation would have now.
@@ -324,3 +339,7 @@ pub(super) async fn summary(
     let found = found.await?.ok_or_else(|| ApiError::not_found("there is no such summary"))?;
     as_json(&found)
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

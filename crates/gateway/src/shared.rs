@@ -97,7 +97,7 @@ impl Shared {
         tenant
     }
 
-    /// Says who may use the gateway from now on, and cuts off whoever listens with a token that is no more.
+    /// Sets who may use the gateway from now on, and ends subscriptions whose token was revoked.
     pub(crate) fn set_access(&self, access: AccessPolicy) {
         if let AccessPolicy::Tokens(book) = &access {
             let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);

@@ -83,7 +83,7 @@ pub(crate) struct Shared {
 }
 
 impl ScriptedUpstream {
-    /// Starts a server that plays this script to whoever asks.
+    /// Starts a server that answers with this script.
     pub async fn start(script: impl Into<Script>) -> std::io::Result<Self> {
         Self::start_with(UpstreamOptions::default(), script).await
     }

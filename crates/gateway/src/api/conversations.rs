@@ -223,7 +223,7 @@ async fn slot(
     Ok(Arc::clone(opened.slot()))
 }
 
-/// Makes the call, whoever still waits for it, and keeps what the conversation is recognised by.
+/// Makes the call, even if the client has hung up, and stores the keys by which the conversation is recognised.
 async fn call(gateway: &Tenant, ready: PreparedCall) -> Result<Value, ApiError> {
     let PreparedCall { slot, mut session, input, key } = ready;
     let config = gateway.config.now();

@@ -79,7 +79,7 @@ impl AuthError {
     }
 }
 
-/// Lets a request in, in the name of whoever it belongs to. Tokens are taken out of its headers: they are nobody else's.
+/// Admits a request for the owner of its access token. The token is removed from the headers, so that no upstream sees it.
 pub(crate) async fn admit(
     shared: &Shared,
     head: &mut Parts,

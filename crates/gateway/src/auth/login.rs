@@ -23,7 +23,7 @@ pub(crate) const COOKIE_SECS: i64 = 24 * 60 * 60;
 const COOKIE_START: &str = "throughline_";
 /// The header of requests from the page. Forms and other sites cannot set it.
 pub(crate) const PAGE_HEADER: &str = "x-throughline-page";
-/// In which browsers say how the page that asks stands to whoever is asked.
+/// The header in which browsers say whether a request comes from a page of the same site.
 pub(crate) const FETCH_SITE: &str = "sec-fetch-site";
 /// Codes that wait to be used; `open` makes one.
 const MOST_CODES: usize = 16;

@@ -111,7 +111,7 @@ impl Tenant {
         let noted = blocking(move || {
             for id in ids {
                 let name = object_name(&place, &id);
-                // Whoever created it first owns it: a provider gives an id once.
+                // The first owner stays: a provider uses an id once.
                 if store.guard(&GuardScope::Global, &name, now_ms)?.is_some() {
                     continue;
                 }

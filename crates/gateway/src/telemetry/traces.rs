@@ -38,7 +38,7 @@ pub(crate) enum SpanKind {
     Client = 3,
 }
 
-/// How what a span stands for ended.
+/// How the work that a span describes ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanStatus {
     Well = 1,
@@ -101,7 +101,7 @@ impl Trace {
             "attributes": attributes,
             "status": { "code": span.ended as u8 },
         });
-        // One that does not fit any more is lost; whoever asked does not wait for it.
+        // A span that does not fit into the queue is dropped: no request waits for the collector.
         let _ = self.sender.try_send(value);
     }
 }

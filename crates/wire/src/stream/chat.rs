@@ -143,7 +143,7 @@ impl ChatStream {
 impl PartialChoice {
     fn take(&mut self, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let mut tells_reasoning = None;
-        // Only when there are details does it matter whether the same is told beside them.
+        // Only when there are details does it matter whether plain reasoning repeats them.
         let mut tells_reasoning = || {
             *tells_reasoning.get_or_insert_with(|| {
                 pick(delta, ["reasoning_content", "reasoning"])

@@ -1,4 +1,4 @@
-//! The record of one call: measured or estimated usage, and its cost. The same for every call to a model, whoever makes it
+//! The record of one call: measured or estimated usage, and its cost. The same for every call to a model, wherever it is made
 //! and for whatever purpose.
 //!
 //! Not for: writing to the record.

@@ -103,7 +103,7 @@ struct CompressorState {
     boundaries: u64,
     /// What the person took out of the state.
     corrections: Arc<[Correction]>,
-    /// What a model wrote about the part that the notes in view stand for, too late for them.
+    /// What a model wrote about the part that the notes in view cover, too late for them.
     late: Option<Arc<SummaryDocument>>,
 }
 

@@ -143,7 +143,7 @@ pub enum EngineEvent {
     },
 }
 
-/// Whoever wants to be told.
+/// Receives events.
 pub trait EventSink: Send + Sync {
     /// Told of an event. Must not wait.
     fn tell(&self, event: EngineEvent);

@@ -18,7 +18,7 @@ pub(super) type OnQueued = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone)]
 pub(super) struct Keyboard {
     typed: Arc<Mutex<TypedKeys>>,
-    /// Whoever holds this reads the keys.
+    /// The task that holds this lock reads the keys.
     reading: Arc<Mutex<()>>,
     interrupts: UnboundedSender<usize>,
     on_queued: OnQueued,
@@ -76,7 +76,7 @@ impl Keyboard {
         self.typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever reads a line holds this meanwhile.
+    /// Held while a line is read.
     pub(super) fn reading(&self) -> MutexGuard<'_, ()> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Keyboard {
         Quiet { echo, keyboard: self.clone(), _watch: watch }
     }
 
-    /// Puts by what was typed so far: whoever reads next does not get it.
+    /// Sets aside what was typed so far: the next reader does not get it.
     pub(super) fn put_by(&self) {
         let reading = self.reading();
         let mut bytes = Vec::new();
@@ -160,7 +160,7 @@ impl Keyboard {
         lines.join("\n")
     }
 
-    /// Has the terminal tell what is pasted from what is typed. Whoever reads a line ends that with the line.
+    /// Has the terminal mark pasted text, until the line is read.
     pub(super) fn mark_pastes(&self) {
         terminal::mark_pastes(terminal::Pastes::Marked);
     }
@@ -267,7 +267,7 @@ mod terminal {
         }
     }
 
-    /// What Ctrl-Z is for: whoever has the terminal meanwhile sees what they type, and afterwards it is quiet again.
+    /// Handles Ctrl-Z: programs that have the terminal meanwhile show what is typed, and afterwards the echo is off again.
     pub(super) fn suspend() {
         let stdin = rustix::stdio::stdin();
         let Ok(silent) = tcgetattr(stdin) else { return };

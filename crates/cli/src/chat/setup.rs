@@ -64,7 +64,7 @@ pub(super) struct ConnectedModel {
     pub(super) output_cap_tokens: Option<u64>,
 }
 
-/// Whoever is asked and told in a conversation.
+/// The models, approvals and events of a conversation.
 #[derive(Clone)]
 pub(super) struct Frontend {
     pub(super) approver: Arc<dyn Approver>,
@@ -141,7 +141,7 @@ impl ChatSetup {
     fn reach(&self, wish: &ModelSpec, held_on: WireFormat) -> Result<Endpoint, EndpointError> {
         let on = |wire: WireFormat| self.endpoint(&ModelSpec { wire: Some(wire), ..wish.clone() });
         let reachable = |spoken: &WireFormat| *spoken == held_on || Request::can_translate(held_on, *spoken);
-        // Whoever set a wire knows what the server speaks.
+        // A wire format that the user set is not questioned.
         if let Some(spoken) = wish.wire.filter(reachable) {
             return on(spoken);
         }

@@ -143,7 +143,7 @@ fn is_well(findings: &[RecordProblem]) -> bool {
     findings.iter().all(|finding| finding.severity() == throughline_store::Severity::Notice)
 }
 
-/// Scripts are told by the exit code. The hint depends on whether anything can be mended.
+/// Scripts see the exit code. The hint depends on whether anything can be mended.
 fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str) -> Result<(), CliError> {
     if is_well(findings) {
         return Ok(());

@@ -73,7 +73,7 @@ impl RecordPlace {
         }
     }
 
-    /// The file, or what stands for one in messages.
+    /// The file, or its place in messages.
     pub(crate) fn path(&self) -> PathBuf {
         match self {
             Self::File(path) => path.clone(),

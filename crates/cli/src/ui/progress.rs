@@ -35,7 +35,7 @@ impl<'a> ProgressLine<'a> {
         }
     }
 
-    /// Shows words that will stand for a while. A full line would make the terminal go to the next.
+    /// Shows words that stay for a while. A full line would make the terminal go to the next.
     fn show_at_once(&mut self, words: &str) {
         if self.app.watched {
             self.drawn = Some(Instant::now());

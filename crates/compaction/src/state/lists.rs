@@ -242,7 +242,7 @@ fn tick_box(line: &str) -> Option<&str> {
     ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| bare.strip_prefix(mark))
 }
 
-/// Files and names in a line, by which later work can be told to be about it.
+/// Files and names in a line, by which later work is recognised as being about it.
 pub(super) fn marks(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     scan_anchors(line, |anchor, kind| {

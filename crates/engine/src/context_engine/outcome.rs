@@ -111,7 +111,7 @@ pub struct SummaryDraft {
     pub author: String,
     /// The document, as Markdown.
     pub document: String,
-    /// Places in the conversation of the messages it stands for, earlier summaries it takes up among them.
+    /// Places in the conversation of the messages it covers, among them earlier summaries it includes.
     pub covers: Vec<usize>,
     /// Facts kept, attached and removed.
     #[serde(default)]

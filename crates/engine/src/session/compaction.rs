@@ -32,7 +32,7 @@ impl ManagedSession {
         };
         self.store_guard().await;
         let waits = matches!(&result, CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, .. });
-        // The same is not told with every call.
+        // The same is not reported with every call.
         if !(waits && std::mem::replace(&mut self.compaction.is_waiting_reported, true)) {
             self.emit(event_of(trigger, &result));
         }

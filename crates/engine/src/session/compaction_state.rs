@@ -21,7 +21,7 @@ impl Drop for PreparationTask {
     }
 }
 
-/// How far preparing has come, as people were told.
+/// The progress of the preparation, as reported to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreparationProgress {
     /// It began.

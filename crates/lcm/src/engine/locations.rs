@@ -82,7 +82,7 @@ impl MessageLocations {
         MessageRun::joined(said.collect()).unwrap_or_default()
     }
 
-    /// The range of messages that runs stand for, if they are exactly such a range.
+    /// The range of messages that runs cover, if they are exactly such a range.
     pub(crate) fn range_of(&self, runs: &[MessageRun]) -> Option<Range<usize>> {
         let first = runs.first()?;
         let from = self.0.iter().position(|place| {

@@ -85,7 +85,7 @@ async fn a_fact_is_found_by_one_grep_and_one_expand() {
     let leaf = hits[0].nodes.last().unwrap().to_string();
     let described = call(&stage, "lcm_describe", json!({"node": leaf})).await;
     assert!(described.text.starts_with(&format!("[{leaf}] messages ")), "{}", described.text);
-    assert!(described.text.contains("stands for messages"), "{}", described.text);
+    assert!(described.text.contains("covers messages"), "{}", described.text);
 }
 
 #[tokio::test]

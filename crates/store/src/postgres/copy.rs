@@ -138,7 +138,7 @@ fn insert(tx: &Tx<'_>, table: &CopyTable, rows: &[CopyRow]) {
     let names = into.join(", ");
     let (mut into, mut from) = (into, from);
     if table.name == "summaries" {
-        // In a file a node is told by its figures.
+        // In a file a node is recognised by its figures.
         into.push("is_node".to_owned());
         from.push("u.figures::json -> 'node' IS NOT NULL".to_owned());
     }

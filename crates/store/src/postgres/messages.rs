@@ -198,7 +198,7 @@ pub(super) fn append_at(
     messages: &[NewMessage],
 ) -> PgResult<Version> {
     let id = &expected.tip;
-    // The version is read once the session is ours: whoever had it before has committed.
+    // The version is read under the lock of the session: the previous holder has committed.
     let answers = tx.queries(vec![
         (SESSION, values![owner, id]),
         (VERSION, values![owner, id]),

@@ -41,7 +41,7 @@ pub struct LockRequest {
     pub holder: Holder,
     /// The current time.
     pub now_ms: Millis,
-    /// When it is let go unless renewed. Asking again as the holder renews it.
+    /// When it expires unless renewed. A request by the holder renews it.
     pub expires_ms: Millis,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct MigrationContext<'a> {
     pub(super) conn: &'a Connection,
     /// The artifacts beside it.
     pub(super) folder: ArtifactFolder,
-    /// Told how far a long step is.
+    /// Receives the progress of a long step.
     pub(super) progress: &'a mut dyn FnMut(StoreProgress),
 }
 

@@ -15,7 +15,7 @@ use crate::views::summary::{MessageRun, SummaryId};
 pub struct NodeLink {
     /// Whose it is.
     pub owner: String,
-    /// The messages it stands for.
+    /// The messages it covers.
     pub sources: Vec<MessageRun>,
     /// What it is, where it was made as a node.
     pub node: Option<SummaryNode>,

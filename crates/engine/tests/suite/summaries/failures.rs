@@ -107,7 +107,7 @@ fn all() -> Vec<Failure> {
         failure(
             "longer than the source",
             || Reply::text(notes_about(&words(3, 12_000))),
-            "what it stands for",
+            "what it replaces",
             Rules,
         ),
         failure("wrong language of sections", || Reply::text(in_german()), "of the thirteen headings", Rules),

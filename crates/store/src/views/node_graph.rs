@@ -76,7 +76,7 @@ fn problem_of(
         return Some("has a message in two of the nodes it names".to_owned());
     };
     let own = MessageRun::joined(link.sources.clone());
-    (own.as_ref() != Some(&covered)).then(|| "stands for other messages than the nodes it names".to_owned())
+    (own.as_ref() != Some(&covered)).then(|| "covers other messages than the nodes it names".to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Every way in which a summariser can fail, at every moment at which it can: the conversation goes on, the record stays
-//! whole, nothing is dropped without a summary, and people are told.
+//! whole, nothing is dropped without a summary, and it is reported.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -102,7 +102,7 @@ impl<'a> OpenRecord<'a> {
         Ok(chain.into_iter().next_back().unwrap_or(session))
     }
 
-    /// Does something with a conversation while nobody else may change it.
+    /// Does something with a conversation while no other process may change it.
     pub(crate) fn locked<T>(
         &self,
         session: &Session,
@@ -131,7 +131,7 @@ impl<'a> OpenRecord<'a> {
         Ok(done)
     }
 
-    /// Does something that needs an id nobody has, with as many ids as it takes.
+    /// Does something that needs an unused id, with as many ids as it takes.
     pub(crate) fn with_new_id<T>(
         &self,
         mut act: impl FnMut(SessionId) -> Result<T, StoreError>,

@@ -43,7 +43,7 @@ pub struct PayRule {
 /// What is done about a compaction that does not pay for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayCheck {
-    /// Nobody asks.
+    /// No one asks.
     Skip,
     /// The sum is reported.
     Report(PayRule),

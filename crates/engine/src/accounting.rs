@@ -40,7 +40,7 @@ impl CallUsage {
         used
     }
 
-    /// What nobody counted.
+    /// Not counted.
     pub(crate) fn estimated(usage: Usage) -> Self {
         let reading = UsageReading { usage, ..UsageReading::default() };
         Self { reading, kind: UsageKind::Estimated, tells_of_cache: false }

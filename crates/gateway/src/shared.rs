@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) setup: GatewaySetup,
     pub(crate) config: Arc<LiveConfig>,
     pool: Arc<SessionPool>,
-    /// Calls on their way, which are recorded even if nobody waits for them any more.
+    /// Calls on their way, which are recorded even if no client waits for them any more.
     pub(crate) tasks: TaskTracker,
     tenants: Mutex<HashMap<Owner, Arc<Tenant>>>,
     pub(crate) access: RwLock<Arc<AccessPolicy>>,

@@ -32,7 +32,7 @@ pub struct RecallReader<'a> {
 /// Why something cannot be recalled, in words for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum RecallError {
-    /// No such node, or somebody else's.
+    /// No such node, or one of another owner.
     #[error("there is no node {id} here; the notes in the conversation name theirs in brackets, like [n12]")]
     UnknownNode {
         /// What was asked for.

@@ -345,7 +345,7 @@ impl Listener {
             }
             (None, Some(id)) => {
                 let Some(sender) = id.as_u64().and_then(|id| lock(&self.waiting).remove(&id)) else {
-                    // An answer nobody waits for: too late, or to nothing that was asked.
+                    // An answer without a waiting call: too late, or to nothing that was asked.
                     return result.is_some() || error.is_some();
                 };
                 let answer = match (result, error) {

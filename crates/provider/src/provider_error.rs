@@ -113,7 +113,7 @@ pub enum ProviderErrorKind {
         /// How that was seen.
         sign: WrongWireSign,
     },
-    /// Nobody answers there.
+    /// No server answers there.
     Unreachable {
         /// How far it got.
         stage: ConnectStage,

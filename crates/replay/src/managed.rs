@@ -111,7 +111,7 @@ impl ManagedReplay<'_> {
         clock.set(at_ms);
     }
 
-    /// What is new before a call. The summaries of the recorded client are not: nobody said them.
+    /// What is new before a call. The summaries of the recorded client are not: neither user nor model wrote them.
     fn incoming(&self, call: &RecordedCall) -> Vec<Message> {
         let is_summary = |place: usize| {
             self.recording.compactions.iter().any(|made| made.summary_follows && made.message == place)

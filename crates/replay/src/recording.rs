@@ -47,7 +47,7 @@ pub struct RecordedCompaction {
     pub at_ms: i64,
     /// What stood in the place of the history from then on, where that is not in the messages.
     pub view: Vec<Message>,
-    /// Whether the message at that place is the client's summary, which nobody said.
+    /// Whether the message at that place is the client's summary, which neither user nor model wrote.
     pub summary_follows: bool,
 }
 

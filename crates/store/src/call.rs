@@ -115,7 +115,7 @@ pub enum UsageBy {
     /// The program the session comes from.
     Program,
     /// Why the provider's cache was not read, without figures that differ from call to call; empty where it was read, or
-    /// where nobody knows.
+    /// where unknown.
     CacheMiss,
     /// The name of the access token it was made for; empty where none was demanded.
     AccessToken,

@@ -61,7 +61,7 @@ pub trait Store: Send + Sync {
 
     /// Appends messages to a session that has not ended; they are searchable when this returns.
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
-    /// The version of the conversation a session belongs to. Equal versions mean that nobody wrote to the conversation in
+    /// The version of the conversation a session belongs to. Equal versions mean that nothing was written to the conversation in
     /// between, in this process or another: nothing was said, compacted, undone, or replaced by a backup. SessionCounters, titles,
     /// links and calls are not part of it.
     fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Told of each line that is queued.
 pub(super) type OnQueued = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Keys that nobody has read yet. Clones share them.
+/// Keys that were not read yet. Clones share them.
 #[derive(Clone)]
 pub(super) struct Keyboard {
     typed: Arc<Mutex<TypedKeys>>,
@@ -101,7 +101,7 @@ impl Keyboard {
     fn take_in(&self, bytes: &[u8]) {
         let stops = bytes.iter().filter(|byte| **byte == CONTROL_C).count();
         if stops > 0 {
-            // Nobody listens any more once the conversation is over.
+            // The receiver is gone once the conversation is over.
             let _ = self.interrupts.send(stops);
         }
         for byte in bytes {
@@ -166,10 +166,10 @@ impl Keyboard {
     }
 }
 
-/// More lines than this nobody queues.
+/// More lines than this are not queued.
 const MOST_QUEUED: usize = 100;
 
-/// More than this nobody types while waiting.
+/// More than this is not typed while waiting.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// The keyboard is quiet.

@@ -99,7 +99,7 @@ impl ChatSetup {
                 .because(io_words(&error))
         })?;
         let store = RecordStore::open(app)?;
-        // Search says itself when its model does not answer; a line in the middle of a conversation helps nobody.
+        // Search says itself when its model does not answer; a line in the middle of a conversation does not help.
         make_vectors(app, &settings, &store, |_| ());
         let asking = match (args.yolo, app.can_ask) {
             (true, _) => ApprovalMode::Never,

@@ -96,7 +96,7 @@ pub(crate) fn examine(
     }
 }
 
-/// What even the doctor cannot look at. Others are sent to the doctor; here that would help nobody.
+/// What even the doctor cannot look at. Others are sent to the doctor; here that would not help.
 fn beyond_help(error: StoreError) -> CliError {
     match error {
         StoreError::Damaged { .. } | StoreError::Database { .. } => {

@@ -23,7 +23,7 @@ impl<'a> ProgressLine<'a> {
         Self { app, drawn: None }
     }
 
-    /// Whether anything would be seen now; saves making words that nobody reads.
+    /// Whether anything would be seen now; saves composing words that are not read.
     pub(crate) fn is_due(&self) -> bool {
         self.app.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
     }

@@ -13,7 +13,7 @@ use super::prose::without_number;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Nobody has begun with it.
+    /// Not begun.
     Open,
     /// It is being worked on.
     InProgress,

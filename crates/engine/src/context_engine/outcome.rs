@@ -95,7 +95,7 @@ pub enum NewItem {
         /// The message as it is to be sent.
         json: String,
     },
-    /// A message that nobody said.
+    /// A message that Throughline inserts.
     Synthetic {
         /// What for: `acknowledgement`, `stub_result`, or a name of the engine's own.
         role: String,
@@ -195,7 +195,7 @@ pub enum PrepareOutcome {
         /// Messages it covers.
         messages: usize,
     },
-    /// It was cancelled because the server was needed for a request that somebody waits for.
+    /// It was cancelled because the server was needed for a request with a waiting caller.
     Postponed,
     /// It could not be prepared; the compaction will try again.
     Failed {

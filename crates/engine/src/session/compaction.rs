@@ -53,7 +53,7 @@ impl ManagedSession {
         }
         self.emit(EngineEvent::CompactionStarted { trigger: ask.trigger });
         if ask.is_particular() {
-            // What is being prepared does not answer this; nobody waits for it.
+            // What is being prepared does not answer this; no caller waits for it.
             self.compaction.task = None;
         }
         match self.setup.engine.summary_wait().filter(|_| ask.trigger.has_caller()) {

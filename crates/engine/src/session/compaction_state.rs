@@ -28,7 +28,7 @@ pub(super) enum PreparationProgress {
     Begun,
     /// A summary covers so many messages.
     Covered(usize),
-    /// It was cancelled in favour of a request that somebody waits for.
+    /// It was cancelled in favour of a request with a waiting caller.
     Postponed,
     /// It failed.
     Failed,

@@ -18,7 +18,7 @@ use crate::prompt::view::LiveView;
 pub(super) const CALIBRATION: &str = "calibration";
 /// A window that an error stated is kept under this name, with its model and endpoint.
 pub(super) const LEARNT_WINDOW: &str = "window";
-/// How often a conversation is read that somebody else keeps writing to.
+/// How often a conversation is read that another process keeps writing to.
 const READS_IN_A_ROW: usize = 4;
 /// A lock lasts this long unless it is renewed; dead holders lose it at once.
 const LEASE_MS: u64 = 10 * 60 * 1_000;
@@ -84,7 +84,7 @@ fn chain_with_version(
     id: &SessionId,
 ) -> Result<(Version, Vec<Session>), StoreError> {
     // A write between the two queries moves the end of the conversation. One that is written to too often is taken
-    // as it is: its version is older than the chain, so the next comparison finds that somebody wrote, and loads again.
+    // as it is: its version is older than the chain, so the next comparison finds the write, and loads again.
     let mut version = store.version(owner, id)?;
     let mut chain = store.chain(owner, id)?;
     for _ in 0..READS_IN_A_ROW {

@@ -18,7 +18,7 @@ use crate::prompt::cached_prompt::CachedPrompt;
 
 /// How long a provider that says nothing is taken to keep a prompt.
 const USUAL_CACHE_TTL: Duration = Duration::from_secs(300);
-/// The smallest prompt that is cached where nobody says otherwise.
+/// The smallest prompt that is cached by default.
 const USUAL_CACHE_MINIMUM: u64 = 1_024;
 /// Of the room a window leaves, so much is used: sizes are estimates.
 const USED_ROOM_PERCENT: u64 = 95;

@@ -231,7 +231,7 @@ impl PieceForwarder<'_> {
         if let Some(pieces) = self.pieces
             && pieces.send(piece).await.is_err()
         {
-            // Nobody listens any more: reading on would cost money that nobody wants spent.
+            // The receiver is gone: reading on would cost money for nothing.
             self.cancel.cancel();
         }
     }

@@ -75,7 +75,7 @@ pub(super) async fn stream(
     Ok(response::event_stream(body))
 }
 
-/// The sessions of a conversation that somebody wants to hear of.
+/// The sessions of a conversation that a client subscribes to.
 async fn chain_of(gateway: &Tenant, reference: &str) -> Result<Vec<SessionId>, ApiError> {
     let (store, owner, reference) =
         (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());

@@ -104,7 +104,7 @@ fn conflict(message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "conflict", message)
 }
 
-/// An engine that asks nobody and keeps nothing.
+/// An engine that calls no model and stores nothing.
 fn preview_engine(gateway: &Tenant, name: &str) -> Result<Arc<dyn ContextEngine>, ApiError> {
     let config = gateway.config.now();
     let found = config.preview_engines.iter().find(|(known, _)| *known == name);

@@ -1,5 +1,5 @@
 //! The gateway as a whole: its health, settings and tokens. Only operators can read and change them. A gateway without
-//! tokens shows them to everyone and lets nobody change them.
+//! tokens shows them to everyone and lets no one change them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

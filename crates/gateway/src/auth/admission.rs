@@ -35,7 +35,7 @@ use crate::tenant::Tenant;
 
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
-/// Somebody who was let in.
+/// A client that was admitted.
 pub(crate) struct AuthorizedRequest {
     /// The gateway in their name.
     pub(crate) tenant: Arc<Tenant>,
@@ -55,7 +55,7 @@ pub(crate) struct AuthorizedRequest {
     pub(crate) token: Option<String>,
 }
 
-/// Somebody who was not.
+/// A client that was refused.
 pub(crate) struct AuthError {
     pub(crate) refused: GatewayError,
     retry_after_secs: Option<u64>,
@@ -236,7 +236,7 @@ fn check_local_origin(head: &Parts) -> Result<(), GatewayError> {
     }
 }
 
-/// The only value of a header. One that is there twice or is no text counts as one nobody knows.
+/// The only value of a header. One that is there twice or is no text counts as unknown.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

@@ -83,7 +83,7 @@ pub(crate) fn set_cookie(
     Some(value)
 }
 
-/// Takes the cookie out of a request: it is nobody else's. Returns its value.
+/// Takes the cookie out of a request: no upstream may see it. Returns its value.
 pub(crate) fn take_cookie(headers: &mut HeaderMap) -> Option<String> {
     if !headers.contains_key(COOKIE) {
         return None;
@@ -153,7 +153,7 @@ fn refused(message: &str) -> GatewayError {
     GatewayError { status: StatusCode::FORBIDDEN, kind: "permission_error", message: message.to_owned() }
 }
 
-/// The only value of a header. One that is there twice or is no text counts as one nobody knows.
+/// The only value of a header. One that is there twice or is no text counts as unknown.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

@@ -51,7 +51,7 @@ pub(crate) fn last_compaction_item(messages: &[Message]) -> Option<CompactionIte
     })
 }
 
-/// Refuses items that nobody here has sealed and no upstream gave in this conversation.
+/// Refuses items that this gateway has not sealed and no upstream gave in this conversation.
 pub(crate) fn refuse_foreign(new: &[Message]) -> Result<(), GatewayError> {
     match new.iter().any(is_compaction) {
         true => Err(not_ours()),

@@ -51,7 +51,7 @@ impl SealKey {
         Some(Self(bytes))
     }
 
-    /// The bytes, to be kept where nobody else can read them.
+    /// The bytes, to be stored where no other user can read them.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0

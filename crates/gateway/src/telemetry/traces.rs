@@ -66,7 +66,7 @@ pub(crate) struct Trace {
     began_ns: u64,
 }
 
-/// An id nobody has. Zero would mean that there is none.
+/// An unused id. Zero would mean that there is none.
 fn new_id(host: &dyn Host) -> u64 {
     ((u64::from(host.random()) << 32) | u64::from(host.random())).max(1)
 }

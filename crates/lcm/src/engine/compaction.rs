@@ -286,7 +286,7 @@ impl NodeCompaction<'_> {
         Ok(NodeIndex { places, shown, loose })
     }
 
-    /// What of the middle is to be summarised: everything somebody said but what stays in view.
+    /// What of the middle is to be summarised: all messages of user and model but those that stay in view.
     fn middle_ranges(&self, plan: &Plan, places: &MessageLocations) -> MiddleRanges {
         let pinned = |at: usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(&at));
         let Earlier { summaries, .. } = &plan.earlier;

@@ -151,7 +151,7 @@ async fn status(make: MakeEngine<'_>) -> CheckResult {
         return Err(format!("it says the model is `{}`, not `by-rote`", status.model));
     }
     if status.threshold_tokens == 0 || status.threshold_tokens > WINDOW_TOKENS {
-        return Err(format!("it says folding starts at {} of {WINDOW_TOKENS}", status.threshold_tokens));
+        return Err(format!("it says compaction starts at {} of {WINDOW_TOKENS}", status.threshold_tokens));
     }
     if status.compactions != 0 {
         return Err(format!("it reports {} compactions", status.compactions));

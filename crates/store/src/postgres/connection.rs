@@ -497,7 +497,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Closes the connection: nobody knows what it would answer next.
+    /// Closes the connection, whose next answer would be undefined.
     fn discard(&mut self) {
         if let Some(client) = self.client.take() {
             drop(Object::take(client));

@@ -35,7 +35,7 @@ const ORIGIN: usize = 10;
 
 impl PostgresStore {
     /// Copies a record in a file into this one, which is empty or the beginning of a copy of the same record; then reads all of it
-    /// back and compares it. Nobody may write to either meanwhile.
+    /// back and compares it. No program may write to either meanwhile.
     pub fn copy_from(
         &self,
         file: &SqliteStore,

@@ -28,7 +28,7 @@ use super::sessions::line_of;
 use super::value::{self, SqlValue, count, int, opt_int, text, values};
 use super::views;
 
-/// The session that is written to; nobody else writes to it until the transaction ends.
+/// The session that is written to; no one else writes to it until the transaction ends.
 const SESSION: &str =
     concat!("SELECT ", session_columns!(), " FROM sessions WHERE owner = $1 AND id = $2 FOR NO KEY UPDATE");
 /// Numbers for so many messages.

@@ -3,7 +3,7 @@
 //! Every owner has an index of their own, and its rows are numbered in the order of messages and pieces. What is new is in
 //! `search_open`, one list of fingerprints a row, written together with its message or piece, so that writers do not wait for each other. Once an
 //! owner has more such rows than a segment takes, the oldest become one: `search_segments` says which row belongs to which message or
-//! piece, `search_slices` which blocks hold a fingerprint. Sealing a segment changes no answer, so it waits for nobody and may be done
+//! piece, `search_slices` which blocks hold a fingerprint. Sealing a segment changes no answer, so it waits for no one and may be done
 //! by anyone at any time. Not for: asking the index.
 
 use std::collections::{BTreeMap, HashSet};

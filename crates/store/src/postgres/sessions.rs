@@ -31,12 +31,12 @@ const LAST: &str = "last";
 /// The kind of turn that is taken for the families of an owner.
 const FAMILIES: i64 = 7_310_586_211;
 
-/// Waits until nobody moves or deletes families of an owner, and keeps it so until the transaction ends.
+/// Waits until no connection moves or deletes families of an owner, and keeps it so until the transaction ends.
 pub(super) fn share_families(tx: &Tx<'_>, owner: &Owner) {
     tx.query_later("SELECT pg_advisory_xact_lock_shared(hashtextextended($1, $2))", values![owner, FAMILIES]);
 }
 
-/// Waits until nobody else opens, moves or deletes sessions of an owner, and keeps it so until the transaction ends.
+/// Waits until no other connection opens, moves or deletes sessions of an owner, and keeps it so until the transaction ends.
 pub(super) fn own_families(tx: &Tx<'_>, owner: &Owner) {
     tx.query_later("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))", values![owner, FAMILIES]);
 }
@@ -223,7 +223,7 @@ pub(super) fn resolve(tx: &Tx<'_>, owner: &Owner, reference: &str) -> PgResult<S
     Err(StoreError::AmbiguousSession { reference: reference.to_owned(), candidates }.into())
 }
 
-/// The most recently active conversation that is nobody's sub-agent; if there is none, any. Never a side call.
+/// The most recently active conversation that is not a sub-agent; if there is none, any. Never a side call.
 fn last(tx: &Tx<'_>, owner: &Owner) -> PgResult<Option<Session>> {
     let filter = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     if let Some(tip) = tips(tx, owner, &filter)?.pop() {

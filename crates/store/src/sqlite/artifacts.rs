@@ -171,7 +171,7 @@ pub(super) struct ReleaseReport {
     pub(super) rows: Vec<i64>,
 }
 
-/// Takes away the references of a session, and the records of artifacts that nobody refers to any more.
+/// Takes away the references of a session, and the records of artifacts without references.
 pub(super) fn release_session(
     conn: &Connection,
     session: i64,

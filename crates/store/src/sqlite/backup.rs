@@ -70,7 +70,7 @@ impl SqliteStore {
         self.back_up_with(Contents::Referenced, to, now_ms, progress)
     }
 
-    /// As [`back_up`](Self::back_up), with artifacts nobody refers to.
+    /// As [`back_up`](Self::back_up), with artifacts without references.
     pub(super) fn back_up_everything(
         &self,
         to: &Path,
@@ -115,7 +115,7 @@ impl SqliteStore {
     }
 }
 
-/// Packs the files of a record as they lie there, for one that cannot be opened. Nobody may be using it.
+/// Packs the files of a record as they lie there, for one that cannot be opened. No program may be using it.
 pub(super) fn back_up_files(
     database: &Path,
     artifacts: &ArtifactFolder,
@@ -175,7 +175,7 @@ fn copy_database(
     to: &Path,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<CopySummary> {
-    // A transaction holds the moment: without one the copy would begin anew whenever somebody writes.
+    // A transaction holds the moment: without one the copy would begin anew at every write of another process.
     let moment = source.unchecked_transaction()?;
     moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     make_private_file(to).map_err(|source| TxError::from(io_error("writing the backup", to, source)))?;

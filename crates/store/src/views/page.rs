@@ -63,7 +63,7 @@ pub struct ItemEntry<'a> {
     /// The summary it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryId>,
-    /// What a message that nobody said is for.
+    /// What a message that Throughline inserted is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<&'a str>,
     /// Its size.

@@ -2,7 +2,7 @@
 //!
 //! Every server does it a little differently: usage in a chunk of its own, in every chunk, or under a name of its own;
 //! reasoning under three names, sometimes two at once; ids and names of tool calls repeated, or without an index. A delta
-//! is put into the message member by member, so that members nobody knows survive.
+//! is put into the message member by member, so that unknown members survive.
 
 use throughline_transcript::RawJson;
 

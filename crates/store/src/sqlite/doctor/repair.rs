@@ -45,7 +45,7 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// Mends the record at `path` as far as that can be done. Everything is first put into the file `backup_to`, which must
-    /// not be there yet. Nobody else should be using the record.
+    /// not be there yet. No other program should be using the record.
     pub fn of_repair(
         path: &Path,
         examination: &Examination<'_>,

@@ -43,7 +43,7 @@ pub struct PayRule {
 /// What is done about a compaction that does not pay for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayCheck {
-    /// No one asks.
+    /// The sum is not computed.
     Skip,
     /// The sum is reported.
     Report(PayRule),

@@ -1,7 +1,7 @@
 //! What recorded sessions cost through the gateway, against the same requests sent directly to a model without a window.
 //! The client is the recorded one, which now and then asks for a summary and goes on from it, or one that never does; it marks its prompts as well as can be, and
 //! both ways are priced by the published rules of prompt caches. Summaries the gateway asks for are part of its bill.
-//! Nobody knows when a conversation ends: what it would have cost had it ended after any one of its calls is told too.
+//! Nobody knows when a conversation ends: what it would have cost had it ended after any one of its calls is reported too.
 //! Tokens are estimates, prices are list prices. Calls that were never answered are left out: no provider would take them.
 
 use std::collections::{HashMap, HashSet};
@@ -28,7 +28,7 @@ use crate::recorded::sessions;
 
 pub(super) const MODEL: &str = "claude-opus-4-5";
 pub(super) const WINDOW_TOKENS: u64 = 200_000;
-/// What stands for system prompt and tools.
+/// The stand-ins for system prompt and tools.
 const SYSTEM_WORDS: usize = 8_000;
 /// What the recorded client says for a summary of its own.
 const CLIENT_ASKS: &str =

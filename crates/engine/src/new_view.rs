@@ -213,7 +213,7 @@ fn taken_up<'a>(view: &'a LiveView, covers: &'a [usize]) -> impl Iterator<Item =
     })
 }
 
-/// Everything a summary stands for: messages it covers, and what the summaries stood for that it takes up.
+/// Everything a summary covers: messages, and what the earlier summaries in it covered.
 fn sources(view: &LiveView, covers: &[usize]) -> Vec<MessageRun> {
     let carried = taken_up(view, covers)
         .filter_map(|id| view.summary(id))

@@ -158,7 +158,7 @@ impl LoadedView {
         })
     }
 
-    /// Everything the summary stands for: what it compacts, and what the summaries stood for that it takes up.
+    /// Everything the summary covers: what it compacts, and what the earlier summaries in it covered.
     fn sources(&self, plan: &Plan) -> Vec<MessageRun> {
         let summarised = plan
             .middle

@@ -93,7 +93,7 @@ pub struct GatewaySetup {
     pub limits: GatewayLimits,
     /// What clients are given to keep is sealed with this.
     pub seal_key: SealKey,
-    /// Who is told.
+    /// Receives the events of the gateway.
     pub events: Arc<dyn GatewayEvents>,
 }
 

@@ -67,8 +67,8 @@ impl Gateway {
         *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
     }
 
-    /// Has a trace of every request sent to a collector from now on, or to nobody. Those collected before are sent to
-    /// whoever collected them.
+    /// Sends a trace of every request from now on to this collector, or none. Traces of earlier requests still go to the
+    /// collector that was set before.
     pub async fn send_traces_to(&self, collector: Option<BaseUrl>) {
         let setup = &self.shared.setup;
         let start = |collector| {
@@ -85,8 +85,8 @@ impl Gateway {
         }
     }
 
-    /// Says who may use the gateway from now on. Answers that have begun are finished; whoever only listens to what
-    /// happens is cut off.
+    /// Sets who may use the gateway from now on. Answers that have begun are finished; subscriptions to events of clients
+    /// that have lost their access end.
     pub fn set_access(&self, access: AccessPolicy) {
         self.shared.set_access(access);
     }

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) setup: GatewaySetup,
     pub(crate) config: Arc<LiveConfig>,
     pool: Arc<SessionPool>,
-    /// Calls on their way, which are recorded even if nobody waits for them any more.
+    /// Calls on their way, which are recorded even if no client waits for them any more.
     pub(crate) tasks: TaskTracker,
     tenants: Mutex<HashMap<Owner, Arc<Tenant>>>,
     pub(crate) access: RwLock<Arc<AccessPolicy>>,
@@ -97,7 +97,7 @@ impl Shared {
         tenant
     }
 
-    /// Says who may use the gateway from now on, and cuts off whoever listens with a token that is no more.
+    /// Sets who may use the gateway from now on, and ends subscriptions whose token was revoked.
     pub(crate) fn set_access(&self, access: AccessPolicy) {
         if let AccessPolicy::Tokens(book) = &access {
             let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);

@@ -1,4 +1,4 @@
-//! System prompt and tools: as they are told, or words of the same size in their place.
+//! System prompt and tools: as recorded, or words of the same size in their place.
 //!
 //! Logs leave them out, but they stand in every prompt, are cached with it and count against the window.
 

@@ -49,7 +49,7 @@ pub enum StoreError {
         /// Where its conversation goes on.
         successor: Option<SessionId>,
     },
-    /// The conversation is not at the version it was expected to be at: somebody else wrote to it. Nothing was written.
+    /// The conversation is not at the version it was expected to be at: another process wrote to it. Nothing was written.
     #[error("the conversation of session {id} was changed by another writer; its newest session is {tip}")]
     VersionConflict {
         /// The session that was to be written to.
@@ -141,7 +141,7 @@ pub enum StoreError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// Somebody else holds a lock.
+    /// Another process holds a lock.
     #[error("{name} is locked by {holder}")]
     Locked {
         /// What is locked.

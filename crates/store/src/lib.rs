@@ -104,7 +104,7 @@ pub use sqlite::{
     RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress,
 };
 #[cfg(feature = "sqlite")]
-pub use status::{ServerStatus, StoreStatus};
+pub use status::StoreStatus;
 pub use store::{Dependants, Store};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};

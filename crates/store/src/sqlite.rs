@@ -110,7 +110,7 @@ enum Write {
     /// Words, or anything else that cannot be made again: it waits for the disk, and moves the journal into the
     /// database when that is due.
     Heavy,
-    /// Something small that somebody waits for.
+    /// Something small with a waiting caller.
     Light,
 }
 

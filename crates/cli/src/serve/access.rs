@@ -23,7 +23,7 @@ pub(super) fn at(address: SocketAddr, app: &App) -> Result<AccessPolicy, CliErro
     let book = access_token_file::read(app)?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
         (false, _) => Ok(AccessPolicy::Tokens(book)),
-        // Whoever revoked the last one did not mean to let everybody in.
+        // Revoking the last token must not admit everyone.
         (true, true) if access_token_file::exists(app) => Ok(AccessPolicy::Tokens(book)),
         (true, true) => Ok(AccessPolicy::ThisMachine),
         (true, false) => Err(CliError::new(
@@ -76,7 +76,7 @@ fn unusable(setting: &str, why: String) -> CliError {
     CliError::new(Exit::BadConfig, format!("`gateway.{setting}` cannot be used")).because(why)
 }
 
-/// Takes over changes of the list while the gateway runs. Once tokens were demanded they stay so: whoever revokes the
+/// Takes over changes of the list while the gateway runs. Once tokens were required they stay so: revoking the
 /// last one does not mean to open the door.
 pub(super) async fn follow(app: Arc<App>, log: Arc<ServeLog>, gateway: Gateway, mut demanded: bool) {
     // The first look is always taken: the list may have changed since it was read.

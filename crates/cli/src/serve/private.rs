@@ -94,7 +94,7 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
         limits: GatewayLimits::default(),
         // Cookies of an earlier run open nothing.
         seal_key: SealKey::generate().ok_or_else(no_randomness)?,
-        // Whoever looks at the page sees what happens there.
+        // The page shows its events.
         events: Arc::new(|_: GatewayEvent| {}) as Arc<dyn GatewayEvents>,
     };
     let gateway = Gateway::new(setup, config);

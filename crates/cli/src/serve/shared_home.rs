@@ -12,7 +12,7 @@ use crate::app::App;
 
 /// The names of these locks begin with this; the process follows.
 const LOCK_START: &str = "gateway:";
-/// How long a lock holds. It is let go when the gateway stops, and one whose process is dead does not count, so this only
+/// How long a lock holds. It is released when the gateway stops, and one whose process is dead does not count, so this only
 /// bounds what is left behind on other machines.
 const HELD_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 
@@ -30,7 +30,7 @@ impl Drop for GatewayLock {
     }
 }
 
-/// Says that this gateway runs, and finds others that do. A record that cannot be written is told of elsewhere.
+/// Registers this gateway, and finds others that run. A record that cannot be written is reported elsewhere.
 pub(super) fn announce(store: &Arc<dyn Store>, host: &dyn Host) -> (Vec<Holder>, GatewayLock) {
     let (holder, now_ms) = (host.holder(), host.now_ms());
     let locks = store.locks().unwrap_or_default();

@@ -222,7 +222,7 @@ fn sessions_are_renamed_exported_and_deleted() {
 }
 
 #[test]
-fn unknown_and_ambiguous_ids_are_told_apart() {
+fn unknown_and_ambiguous_ids_are_distinguished() {
     let world = recorded();
     world.write("other.jsonl", claude_log("5e551012", "Another one", 3));
     world.run(&["import", "other.jsonl"]);

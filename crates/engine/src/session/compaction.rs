@@ -32,7 +32,7 @@ impl ManagedSession {
         };
         self.store_guard().await;
         let waits = matches!(&result, CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, .. });
-        // The same is not told with every call.
+        // The same is not reported with every call.
         if !(waits && std::mem::replace(&mut self.compaction.is_waiting_reported, true)) {
             self.emit(event_of(trigger, &result));
         }
@@ -53,7 +53,7 @@ impl ManagedSession {
         }
         self.emit(EngineEvent::CompactionStarted { trigger: ask.trigger });
         if ask.is_particular() {
-            // What is being prepared does not answer this; nobody waits for it.
+            // What is being prepared does not answer this; no caller waits for it.
             self.compaction.task = None;
         }
         match self.setup.engine.summary_wait().filter(|_| ask.trigger.has_caller()) {

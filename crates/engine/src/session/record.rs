@@ -18,7 +18,7 @@ use crate::prompt::view::LiveView;
 pub(super) const CALIBRATION: &str = "calibration";
 /// A window that an error stated is kept under this name, with its model and endpoint.
 pub(super) const LEARNT_WINDOW: &str = "window";
-/// How often a conversation is read that somebody else keeps writing to.
+/// How often a conversation is read that another process keeps writing to.
 const READS_IN_A_ROW: usize = 4;
 /// A lock lasts this long unless it is renewed; dead holders lose it at once.
 const LEASE_MS: u64 = 10 * 60 * 1_000;
@@ -83,8 +83,8 @@ fn chain_with_version(
     owner: &Owner,
     id: &SessionId,
 ) -> Result<(Version, Vec<Session>), StoreError> {
-    // Whoever writes between the two questions moves the end of the conversation. One that is written to too often is taken
-    // as it is: its version is older than the chain, so the next comparison finds that somebody wrote, and loads again.
+    // A write between the two queries moves the end of the conversation. One that is written to too often is taken
+    // as it is: its version is older than the chain, so the next comparison finds the write, and loads again.
     let mut version = store.version(owner, id)?;
     let mut chain = store.chain(owner, id)?;
     for _ in 0..READS_IN_A_ROW {
@@ -237,7 +237,7 @@ pub(super) fn book(
     Ok(())
 }
 
-/// A conversation that is locked against other processes; let go when dropped.
+/// A conversation that is locked against other processes; released when dropped.
 pub(super) struct ConversationLock {
     store: Arc<dyn Store>,
     name: String,
@@ -259,7 +259,7 @@ pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<Conversatio
     Ok(ConversationLock { store, name: LockRequest::conversation_name(chain), holder })
 }
 
-/// Takes the lock of a conversation; whoever has it already renews it.
+/// Takes the lock of a conversation; the holder renews it.
 pub(super) async fn lock(setup: &SessionSetup, chain: u64) -> Result<(), SessionError> {
     let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
     let now_ms = host.now_ms();

@@ -45,11 +45,11 @@ pub(super) async fn stream(
             return;
         }
         loop {
-            let told = tokio::select! {
+            let received = tokio::select! {
                 () = sender.closed() => return,
                 () = closing.cancelled() => return,
                 () = revoked.cancelled() => return,
-                told = feed.recv() => told,
+                received = feed.recv() => received,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {
                     let mut comment = Vec::new();
                     WireEvent::append_comment("", &mut comment);
@@ -59,8 +59,8 @@ pub(super) async fn stream(
                     continue;
                 }
             };
-            let event = match told {
-                Ok(told) if concerns(&mut only, &told.event) => event_of(&told),
+            let event = match received {
+                Ok(entry) if concerns(&mut only, &entry.event) => event_of(&entry),
                 Ok(_) => continue,
                 Err(RecvError::Lagged(missed)) => {
                     WireEvent::named("missed", json!({ "event": "missed", "count": missed }).to_string())
@@ -75,7 +75,7 @@ pub(super) async fn stream(
     Ok(response::event_stream(body))
 }
 
-/// The sessions of a conversation that somebody wants to hear of.
+/// The sessions of a conversation that a client subscribes to.
 async fn chain_of(gateway: &Tenant, reference: &str) -> Result<Vec<SessionId>, ApiError> {
     let (store, owner, reference) =
         (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
@@ -112,11 +112,11 @@ fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
     }
 }
 
-fn event_of(told: &FeedEntry) -> WireEvent {
-    let mut value = told.event.to_json();
+fn event_of(entry: &FeedEntry) -> WireEvent {
+    let mut value = entry.event.to_json();
     let name = value.get("event").and_then(Value::as_str).unwrap_or("event").to_owned();
     if let Value::Object(members) = &mut value {
-        members.insert("at_ms".to_owned(), json!(told.at_ms));
+        members.insert("at_ms".to_owned(), json!(entry.at_ms));
     }
     WireEvent::named(name, value.to_string())
 }

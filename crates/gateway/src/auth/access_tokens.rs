@@ -9,7 +9,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use throughline_store::{Millis, Owner};
 
-/// Every token begins so: it is told from a provider's key by it.
+/// Every access token begins with this, which distinguishes it from a provider's key.
 pub(crate) const TOKEN_PREFIX: &str = "tl_";
 /// The version of the list that is written.
 const VERSION: u32 = 1;

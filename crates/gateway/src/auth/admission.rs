@@ -35,7 +35,7 @@ use crate::tenant::Tenant;
 
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
-/// Somebody who was let in.
+/// A client that was admitted.
 pub(crate) struct AuthorizedRequest {
     /// The gateway in their name.
     pub(crate) tenant: Arc<Tenant>,
@@ -55,7 +55,7 @@ pub(crate) struct AuthorizedRequest {
     pub(crate) token: Option<String>,
 }
 
-/// Somebody who was not.
+/// A client that was refused.
 pub(crate) struct AuthError {
     pub(crate) refused: GatewayError,
     retry_after_secs: Option<u64>,
@@ -79,7 +79,7 @@ impl AuthError {
     }
 }
 
-/// Lets a request in, in the name of whoever it belongs to. Tokens are taken out of its headers: they are nobody else's.
+/// Admits a request for the owner of its access token. The token is removed from the headers, so that no upstream sees it.
 pub(crate) async fn admit(
     shared: &Shared,
     head: &mut Parts,
@@ -236,7 +236,7 @@ fn check_local_origin(head: &Parts) -> Result<(), GatewayError> {
     }
 }
 
-/// The only value of a header. One that is there twice or is no text counts as one nobody knows.
+/// The only value of a header. One that is there twice or is no text counts as unknown.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

@@ -30,7 +30,7 @@ pub(crate) enum Rights {
 pub enum PeerUser {
     /// The user's who runs the gateway, or the administrator's.
     Allowed,
-    /// Somebody else's.
+    /// Another user's.
     Other,
 }
 

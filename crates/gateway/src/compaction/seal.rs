@@ -23,7 +23,7 @@ const FOR_LOGIN: &[u8] = b"\0login";
 /// How hard the inside is packed: it is sent with every request.
 const PACKING: i32 = 9;
 
-/// The key of a gateway. Whoever has it can read what clients were given to keep.
+/// The key of a gateway. With it, the compaction items that clients store can be read.
 #[derive(Clone)]
 pub struct SealKey([u8; Self::BYTES]);
 
@@ -51,7 +51,7 @@ impl SealKey {
         Some(Self(bytes))
     }
 
-    /// The bytes, to be kept where nobody else can read them.
+    /// The bytes, to be stored where no other user can read them.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
@@ -126,7 +126,7 @@ pub(crate) struct Sealed {
     pub(crate) conversation: SessionId,
     /// How many of its messages were said until then.
     pub(crate) messages: usize,
-    /// The messages that stand for them, where there are any.
+    /// The messages that replace them, where there are any.
     pub(crate) summary: Vec<String>,
 }
 

@@ -31,7 +31,7 @@ impl Gateway {
         let places = Arc::new(Semaphore::new(self.shared.setup.limits.connections.max(1)));
         loop {
             let taken = async {
-                // Whoever finds no place waits outside, where it takes no memory of ours.
+                // A connection over the limit stays in the backlog of the system, where it takes no memory of ours.
                 let place = Arc::clone(&places).acquire_owned().await;
                 (place, listener.accept().await)
             };

@@ -1,7 +1,7 @@
 //! Delivers events while they happen: to the operator's log, and to the API clients of one tenant.
 //!
-//! Every tenant has a feed of its own, so nobody receives events of another's conversations. A subscriber that is too slow
-//! misses the oldest events and is told how many.
+//! Every tenant has a feed of its own, so no client receives events of another's conversations. A subscriber that is too slow
+//! misses the oldest events and receives their number.
 
 use std::sync::Arc;
 

@@ -33,7 +33,7 @@ use super::value::SqlValue;
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// What the server is told, so that it does not go on with what nobody waits for.
+/// Time limits for the server, so that it does not go on with queries whose caller is gone.
 const STATEMENT_TIMEOUT_MS: u32 = 50_000;
 const LOCK_TIMEOUT_MS: u32 = 15_000;
 /// A transaction whose client is gone lets go of what it holds after this time.
@@ -497,7 +497,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Closes the connection: nobody knows what it would answer next.
+    /// Closes the connection, whose next answer would be undefined.
     fn discard(&mut self) {
         if let Some(client) = self.client.take() {
             drop(Object::take(client));

@@ -35,7 +35,7 @@ const ORIGIN: usize = 10;
 
 impl PostgresStore {
     /// Copies a record in a file into this one, which is empty or the beginning of a copy of the same record; then reads all of it
-    /// back and compares it. Nobody may write to either meanwhile.
+    /// back and compares it. No program may write to either meanwhile.
     pub fn copy_from(
         &self,
         file: &SqliteStore,
@@ -138,7 +138,7 @@ fn insert(tx: &Tx<'_>, table: &CopyTable, rows: &[CopyRow]) {
     let names = into.join(", ");
     let (mut into, mut from) = (into, from);
     if table.name == "summaries" {
-        // In a file a node is told by its figures.
+        // In a file a node is recognised by its figures.
         into.push("is_node".to_owned());
         from.push("u.figures::json -> 'node' IS NOT NULL".to_owned());
     }

@@ -28,7 +28,7 @@ use super::sessions::line_of;
 use super::value::{self, SqlValue, count, int, opt_int, text, values};
 use super::views;
 
-/// The session that is written to; nobody else writes to it until the transaction ends.
+/// The session that is written to; no one else writes to it until the transaction ends.
 const SESSION: &str =
     concat!("SELECT ", session_columns!(), " FROM sessions WHERE owner = $1 AND id = $2 FOR NO KEY UPDATE");
 /// Numbers for so many messages.
@@ -198,7 +198,7 @@ pub(super) fn append_at(
     messages: &[NewMessage],
 ) -> PgResult<Version> {
     let id = &expected.tip;
-    // The version is read once the session is ours: whoever had it before has committed.
+    // The version is read under the lock of the session: the previous holder has committed.
     let answers = tx.queries(vec![
         (SESSION, values![owner, id]),
         (VERSION, values![owner, id]),

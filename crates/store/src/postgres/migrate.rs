@@ -60,7 +60,7 @@ pub(super) fn bring_up_to_date(server: &ServerPool, steps: &[SchemaStep]) -> Res
     }
     server.prepare("preparing the schema", |tx| {
         tx.query_later("SELECT pg_advisory_xact_lock($1)", values![TURN]);
-        // Somebody else may have come first.
+        // Another process may have come first.
         let found = schema_version(tx)?;
         refuse_future(server, found, known)?;
         if found.is_none() {

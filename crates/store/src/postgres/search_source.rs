@@ -399,7 +399,7 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
         artifact: i64,
         mut look: impl FnMut(ArtifactReference) -> PgResult<ScanStep>,
     ) -> PgResult<()> {
-        // An artifact that came by itself belongs to the last thing said in its session, or stands for a tool's answer.
+        // An artifact that came by itself belongs to the last thing said in its session, or replaces a tool's answer.
         let rows = self.tx.query(
             "SELECT r.session, coalesce(m.id, 0), coalesce(m.seq, s.first_seq), coalesce(m.role, 4)::int8, m.tools, \
              coalesce(m.at_ms, r.created_ms), coalesce(m.flags, 0)::int8 \

@@ -1,7 +1,7 @@
 //! What a search reads of a record. Every engine implements this; the rest of a search is the same for all.
 //!
 //! The index numbers rows in the order they came: messages from 0, pieces of artifacts from `ARTIFACT_ROWS`. Which message or piece a
-//! number stands for is the engine's to say. Not for: writing the index.
+//! number means is the engine's to say. Not for: writing the index.
 
 use std::borrow::Cow;
 use std::ops::Range;

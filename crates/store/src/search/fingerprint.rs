@@ -41,7 +41,7 @@ const FINGERPRINTS: u32 = FIRST_PAIR + (1 << PAIR_BITS);
 pub(crate) enum FingerprintKind {
     /// A whole term.
     Term = 1,
-    /// The first two or six characters of a term, or the only one where it stands for a word.
+    /// The first two or six characters of a term, or the only one where it is a word by itself.
     Beginning = 2,
     /// An owner.
     Owner = 3,
@@ -115,7 +115,7 @@ fn lookup_fingerprints(wanted: &IndexTerm) -> Vec<u32> {
         }
         IndexTerm::Beginning(stem) => stem,
     };
-    // One character has a fingerprint where it stands for a word.
+    // One character has a fingerprint where it is a word by itself.
     let beginning = beginnings(stem).next().or_else(|| is_one_glyph(stem).then_some(stem));
     let mut fingerprints: Vec<u32> = beginning
         .map(|beginning| fingerprint(FingerprintKind::Beginning, beginning.as_bytes()))
@@ -212,7 +212,7 @@ impl FingerprintSet {
             TextTerm::Word(word) => {
                 self.add_word(word);
             }
-            // In the text it is written with hyphens; whoever asks for it need not.
+            // In the text it is written with hyphens; the query may leave them out.
             TextTerm::Compound(compound) => {
                 self.add_word(compound);
                 each_triple(compound, |fingerprint| self.add(fingerprint));

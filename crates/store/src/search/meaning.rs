@@ -20,7 +20,7 @@ pub trait Embedder: Debug + Send + Sync {
 /// What vectors are wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EmbedPurpose {
-    /// A question somebody waits for.
+    /// A query with a waiting caller.
     Question,
     /// Texts of the record, in the background.
     Record,
@@ -59,7 +59,7 @@ pub struct VectorStep {
     pub messages: u64,
     /// Passages that got a vector.
     pub passages: u64,
-    /// Whether somebody else is making them: nothing was looked at.
+    /// Whether another process is making them: nothing was looked at.
     pub is_elsewhere: bool,
 }
 

@@ -74,7 +74,7 @@ impl Prefilter {
 }
 
 impl JsonTraces {
-    /// What may be written as an escape parts a substring, and what stands for white space that may be.
+    /// Splits at characters that may be written as escapes, and at white space, whose form may differ.
     fn of_substring(substring: &str) -> Self {
         let runs = substring.split(['"', '\\', '/', ' ']);
         let longest = runs.max_by_key(|run| run.len()).unwrap_or_default();

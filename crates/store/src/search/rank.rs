@@ -38,7 +38,7 @@ const RECENCY_HALF_DAYS: f64 = 30.0;
 const MS_PER_DAY: f64 = 86_400_000.0;
 
 /// How high a hit ranks; larger is higher. `newest_ms` is the time of the newest hit: age is counted from there, for
-/// nobody here has a clock.
+/// no code here has a clock.
 fn score(fit: &Fit, speaker: HitSource, at_ms: Millis, newest_ms: Millis) -> f64 {
     let density = fit.density / (fit.density + DENSITY_HALF);
     let text = FREQUENCY_WEIGHT * fit.frequency

@@ -199,7 +199,7 @@ pub(crate) fn cut(text: &str, mut each: impl FnMut(TermPiece<'_>)) {
 }
 
 impl<F: FnMut(TermPiece<'_>)> Cutter<'_, F> {
-    /// Takes a word of small ASCII letters that stands for itself, which most words are, and gives where it ends; `None`
+    /// Takes a word of small ASCII letters that needs no folding, which most words are, and returns where it ends; `None`
     /// if what begins here is anything else.
     fn plain_word(&mut self, text: &str, at: usize) -> Option<usize> {
         let bytes = text.as_bytes();

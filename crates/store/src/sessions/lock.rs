@@ -41,13 +41,13 @@ pub struct LockRequest {
     pub holder: Holder,
     /// The current time.
     pub now_ms: Millis,
-    /// When it is let go unless renewed. Asking again as the holder renews it.
+    /// When it expires unless renewed. A request by the holder renews it.
     pub expires_ms: Millis,
 }
 
 impl LockRequest {
     /// Decides what comes of asking while `held` is recorded: the asker has it already, it is free, its holder is late or
-    /// (on the asker's machine, where that can be known) dead, or somebody else keeps it.
+    /// (on the asker's machine, where that can be known) dead, or another holder keeps it.
     pub(crate) fn decide(&self, held: Option<LockRecord>, is_alive: &dyn Fn(&Holder) -> bool) -> LockOutcome {
         match held {
             None => LockOutcome::Taken { from: None },
@@ -82,6 +82,6 @@ pub enum LockOutcome {
         /// The dead or late holder it was taken from.
         from: Option<Holder>,
     },
-    /// Somebody else has it.
+    /// Another holder has it.
     HeldBy(LockRecord),
 }

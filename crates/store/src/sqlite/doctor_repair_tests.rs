@@ -289,7 +289,7 @@ fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
         (format!("DELETE FROM summaries WHERE id = {}", second.0), "names n2, which is not there"),
         (
             format!("UPDATE summaries SET sources = replace(sources, '3}}', '2}}') WHERE id = {}", second.0),
-            "stands for other messages than the nodes it names",
+            "covers other messages than the nodes it names",
         ),
         (
             format!(

@@ -249,7 +249,7 @@ fn a_database_of_another_program_is_left_alone() {
 }
 
 #[test]
-fn newer_and_older_schemas_are_told_apart() {
+fn newer_and_older_schemas_are_distinguished() {
     let home = Home::new();
     let now = version_after(STEPS);
     match recognise(&home.path(), &FolderListing::default(), now + 1).unwrap() {
@@ -264,7 +264,7 @@ fn newer_and_older_schemas_are_told_apart() {
 }
 
 #[test]
-fn a_place_that_cannot_be_read_is_told() {
+fn a_place_that_cannot_be_read_is_reported() {
     let home = Home { folder: tempfile::tempdir().unwrap() };
     fs::create_dir(home.path()).unwrap();
     assert!(matches!(home.finding(), RecordProblem::Inaccessible { .. }), "{:?}", home.finding());

@@ -50,7 +50,7 @@ pub struct NewSummary {
     pub author: String,
     /// The document, as Markdown.
     pub document: String,
-    /// The messages it stands for.
+    /// The messages it covers.
     pub sources: Vec<MessageRun>,
     /// An earlier summary that it took up.
     pub supersedes: Option<SummaryId>,
@@ -73,7 +73,7 @@ pub struct Summary {
     pub author: String,
     /// The document, as Markdown.
     pub document: String,
-    /// The messages it stands for.
+    /// The messages it covers.
     pub sources: Vec<MessageRun>,
     /// An earlier summary that it took up.
     pub supersedes: Option<SummaryId>,

@@ -16,7 +16,7 @@ pub(super) struct RiceWriter {
 }
 
 impl RiceWriter {
-    /// After a byte that stands for itself.
+    /// After a literal byte.
     pub(super) fn new(first: u8) -> Self {
         Self { bytes: vec![first], ..Self::default() }
     }

@@ -86,10 +86,7 @@ pub use overview::UsageOverview;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use savings::{Savings, SavingsTotal};
-pub use search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
-pub use search::request::{Hit, MatchedWords, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
-#[cfg(feature = "sqlite")]
-pub use search::texts::rank_texts;
+pub use search::request::{Hit, Neighbour, SearchAnswer, SearchQuery};
 pub use sessions::guard::{Guard, GuardScope};
 pub use sessions::lineage::ViewChange;
 pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
@@ -106,6 +103,9 @@ pub use sqlite::{
 #[cfg(feature = "sqlite")]
 pub use status::StoreStatus;
 pub use store::{Dependants, Store};
+pub use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
+pub use throughline_search::texts::rank_texts;
+pub use throughline_search::{MatchedWords, SearchMode, Snippet};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{Child, NewNode, NodeHead, SummaryNode};

@@ -236,7 +236,7 @@ pub(crate) fn refused(error: StoreError) -> CliError {
         | StoreError::SessionExists { .. } => CliError::new(Exit::BadInput, words),
         StoreError::ArtifactDamaged { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("`throughline doctor` lists everything that is wrong; everything else can be read"),
-        StoreError::Locked { .. } => {
+        StoreError::Locked { .. } | StoreError::LeaseLost { .. } => {
             CliError::new(Exit::Busy, words).hint("wait until it is done and try again")
         }
         StoreError::Busy { .. } => CliError::new(Exit::Busy, words)

@@ -47,6 +47,7 @@ mod coding;
 mod copy;
 mod error;
 mod export;
+mod fleet;
 mod ids;
 #[cfg(feature = "sqlite")]
 mod import;
@@ -76,6 +77,7 @@ pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, Usage
 pub use copy::CopyReport;
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide};
+pub use fleet::{FleetEvent, FleetPosition, FleetStore, FleetText, PoolStatus};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 #[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
@@ -89,7 +91,7 @@ pub use savings::{Savings, SavingsTotal};
 pub use search::request::{Hit, Neighbour, SearchAnswer, SearchQuery};
 pub use sessions::guard::{Guard, GuardScope};
 pub use sessions::lineage::ViewChange;
-pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
+pub use sessions::lock::{Holder, Lease, LockOutcome, LockRecord, LockRequest};
 pub use sessions::session::{
     Conversation, EndReason, Link, LinkKind, ListCursor, NewSession, Origin, Session, SessionCounters,
     SessionFilter,

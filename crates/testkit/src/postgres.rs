@@ -176,6 +176,12 @@ impl PostgresServer {
         Some(format!("postgres://postgres@{}:6432/{database}", self.folder.replace('/', "%2F")))
     }
 
+    /// The socket it listens at.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        Path::new(&self.folder).join(".s.PGSQL.5432")
+    }
+
     /// Stops the server as a crash would, and starts it again.
     ///
     /// # Panics

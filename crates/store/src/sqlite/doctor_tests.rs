@@ -72,6 +72,7 @@ impl Home {
             NewArtifact { session: &session, text: "the text of an artifact\n", label: "bash", at_ms: 3 };
         store.put_artifact(&owner(), new).unwrap();
         let continuation = Continuation {
+            lease: None,
             from: id("one"),
             id: id("two"),
             reason: EndReason::COMPRESSION,

@@ -1,5 +1,6 @@
 # Common chores. `just` lists them.
 
+# Lists these chores
 default:
     @just --list
 
@@ -12,8 +13,9 @@ check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
+# All tests; arguments go to cargo test
 test *ARGS:
-    cargo test --workspace {{ARGS}}
+    cargo test --workspace {{ ARGS }}
 
 # Figures of the source: lines, import cycles, names
 stats:

@@ -80,6 +80,18 @@ enum Command {
         #[arg(long)]
         own_model: bool,
     },
+    /// What recorded sessions cost through the gateway in each mode of `economy`, and through Headroom's proxy.
+    Beside {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+        /// The program.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// The command `headroom` (PyPI `headroom-ai[proxy]`). It needs a vocabulary for its tokenizer, which it would
+        /// download: name a folder that has one in `TIKTOKEN_CACHE_DIR`.
+        #[arg(long)]
+        headroom: Option<PathBuf>,
+    },
     /// Whether an engineer could take over after a compaction: notes and views against what a reader marked as true.
     Takeover {
         /// Folder of recorded Claude Code sessions.
@@ -270,6 +282,12 @@ pub fn main() -> ExitCode {
             use crate::gateway::cost::Authors;
             let authors = if own_model { Authors::OwnModel } else { Authors::AsShipped };
             gateway::cost::run(&program, &folder, authors)
+        }
+        Command::Beside { folder, program, headroom } => {
+            let tables = gateway::beside::run(&program, headroom.as_deref(), &folder);
+            let note =
+                if headroom.is_some() { "" } else { "Headroom was not measured: name it with --headroom\n" };
+            tables.map(|tables| tables + note)
         }
         Command::Gateway { program, against: Some(other), .. } => gateway::run_against(&program, &other),
         Command::Gateway { program, litellm, against: None } => gateway::run(&program, litellm),

@@ -1,6 +1,6 @@
 //! The lossless engine: what it keeps in view and finds again, and what it costs when a conversation gets very long.
 //!
-//! Parts: `stage` a conversation in a record, folded through the managed call; `recorded` needed anchors of recorded
+//! Parts: `stage` a conversation in a record, compacted through the managed call; `recorded` needed anchors of recorded
 //! sessions, beside the compressor at the same size of view; `long` a generated conversation of ten million tokens.
 
 mod long;

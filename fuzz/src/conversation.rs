@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 use throughline_tokens::{PriceBasis, PricedCall, UsageReading};
 use throughline_transcript::{
-    CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role, SharedText, Source, Transcript, WireFormat, WireFormatChoice, CutPoints, decode_message,
-    decode_message_text, violations,
+    CutPoints, CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role,
+    SharedText, Source, Transcript, WireFormat, WireFormatChoice, decode_message, decode_message_text,
+    violations,
 };
 
 /// Any bytes as a document: read in every wire or refused; what was read goes back byte for byte.

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 use throughline_provider::{
-    RequestLimits, CacheMarks, CacheTtl, Failure, MarkLayout, ProviderError, ProviderErrorKind,
+    CacheMarks, CacheTtl, Failure, MarkLayout, ProviderError, ProviderErrorKind, RequestLimits,
     UnmarkedRequest, WindowQuestion,
 };
 use throughline_transcript::decode_message_text;
@@ -70,7 +70,8 @@ pub fn cache_marks(data: &[u8]) {
         let marked = marks.place(&unmarked);
         assert!(
             own > CacheMarks::MOST
-                || marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum::<usize>() <= CacheMarks::MOST
+                || marked.messages.iter().map(|json| CacheMarks::count_in(json)).sum::<usize>()
+                    <= CacheMarks::MOST
         );
         for json in &marked.messages {
             assert!(serde_json::from_str::<IgnoredAny>(json).is_ok(), "{json}");

@@ -8,8 +8,7 @@ use throughline_testkit::{
     ConversationOptions, Rng, claude_code_log, codex_log, conversation_from_seed, mutate,
 };
 use throughline_transcript::WireFormat;
-use throughline_wire::{
-    AnswerDraft, AnswerPart, Seal, StreamShape, ToolCall, WireEvent};
+use throughline_wire::{AnswerDraft, AnswerPart, Seal, StreamShape, ToolCall, WireEvent};
 
 /// How many altered inputs each target gets.
 const ALTERATIONS: usize = 2_000;
@@ -25,7 +24,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 }
 
 fn generated(write: impl Fn(WireFormat, u64) -> Option<String>) -> Vec<Vec<u8>> {
-    let every = WireFormat::ALL.into_iter().flat_map(|wire_format| (0..12).map(move |seed| (wire_format, seed)));
+    let every =
+        WireFormat::ALL.into_iter().flat_map(|wire_format| (0..12).map(move |seed| (wire_format, seed)));
     every.filter_map(|(wire_format, seed)| write(wire_format, seed)).map(String::into_bytes).collect()
 }
 
@@ -52,16 +52,23 @@ fn run(target: fn(&[u8]), inputs: &[Vec<u8>]) {
 #[test]
 fn decode() {
     let mut inputs = seeds("decode");
-    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).document())));
-    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).body("s"))));
-    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).lines())));
+    inputs.extend(generated(|wire_format, seed| {
+        Some(conversation_from_seed(&small(wire_format), seed).document())
+    }));
+    inputs.extend(generated(|wire_format, seed| {
+        Some(conversation_from_seed(&small(wire_format), seed).body("s"))
+    }));
+    inputs.extend(generated(|wire_format, seed| {
+        Some(conversation_from_seed(&small(wire_format), seed).lines())
+    }));
     run(throughline_fuzz::decode, &inputs);
 }
 
 #[test]
 fn message() {
     let mut inputs = seeds("message");
-    inputs.extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
+    inputs
+        .extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
     run(throughline_fuzz::message, &inputs);
 }
 
@@ -98,7 +105,8 @@ fn config() {
 #[test]
 fn redact() {
     let mut inputs = seeds("redact");
-    inputs.extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
+    inputs
+        .extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
     run(throughline_fuzz::redact, &inputs);
 }
 
@@ -110,7 +118,9 @@ fn sse() {
 #[test]
 fn request() {
     let mut inputs = seeds("request");
-    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).body("s"))));
+    inputs.extend(generated(|wire_format, seed| {
+        Some(conversation_from_seed(&small(wire_format), seed).body("s"))
+    }));
     run(throughline_fuzz::request, &inputs);
 }
 
@@ -162,6 +172,7 @@ fn trouble() {
 #[test]
 fn cache_marks() {
     let mut inputs = seeds("cache_marks");
-    inputs.extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
+    inputs
+        .extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
     run(throughline_fuzz::cache_marks, &inputs);
 }

@@ -19,7 +19,7 @@ const preloaded = new Map<string, Promise<Response>>();
 export function preload(...paths: string[]): void {
   for (const path of paths.map(ofOwner)) {
     const early = fetch(path, { headers: { "x-throughline-page": "1" }, cache: "no-store" });
-    // Whoever uses it is told of the failure.
+    // The caller shows the failure.
     early.catch(() => undefined);
     preloaded.set(path, early);
     setTimeout(() => preloaded.delete(path), 5000);

@@ -12,7 +12,7 @@ export type Loaded<T> = {
   reload: () => void;
 };
 
-/** Loads a path. While another version loads, what is there stays; a failure keeps it too and is told beside it. */
+/** Loads a path. While another version loads, what is there stays; after a failure it stays too, beside the error. */
 export function useApi<T>(path: string | null): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data: T | null; failure: ApiFailure | null; loading: boolean }>({
     path: null,

@@ -124,7 +124,7 @@ export function useLiveState(): LiveState {
 
 /**
  * Calls back when an event that matters has happened, and when the stream came back; at most once in `every` milliseconds,
- * and not while nobody looks.
+ * and not while the page is hidden.
  */
 export function useLiveReload(reload: () => void, matters: (event: LiveEvent) => boolean, every = 400): void {
   const latest = useRef({ reload, matters });

@@ -98,7 +98,7 @@ function Frame({ me, signOut }: { me: Me; signOut: () => void }) {
   const [late, setLate] = useState(false);
   const liveOwner = useRef(ownerMeant() || me.owner);
   useEffect(() => {
-    // A short break is nobody's concern.
+    // A short break is not shown.
     const timer = setTimeout(() => setLate(state === "lost"), state === "lost" ? 1500 : 0);
     return () => clearTimeout(timer);
   }, [state]);

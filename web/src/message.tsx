@@ -1,4 +1,4 @@
-// One message: who speaks, and what it holds. Long output is folded; nothing in it is followed, loaded or run by itself.
+// One message: who speaks, and what it holds. Long output is collapsed; nothing in it is followed, loaded or run by itself.
 import { useMemo, useState } from "preact/hooks";
 import { count, exactly, line, plain, when } from "./format";
 import { Code, Markdown } from "./markdown";
@@ -6,7 +6,7 @@ import { partsOf, type Part } from "./parts";
 import { Link } from "./router";
 import type { JsonObject } from "./types";
 
-// So much of a text is shown before somebody asks for the rest: more holds up scrolling.
+// Characters of a text shown before the button for the rest: more slows scrolling down.
 const SHOWN_CHARS = 6000;
 const SHOWN_OUTPUT_CHARS = 700;
 const SHOWN_OUTPUT_LINES = 12;

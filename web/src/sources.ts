@@ -46,7 +46,7 @@ const flat = (text: string): string => text.replace(/[`*_\s]+/g, " ").trim().toL
 
 type Source = { seq: number; raw: string; words: Set<string> | null; message: JsonObject };
 
-/** The messages of each line, found while nobody waits. */
+/** The messages of each line, found in idle time. */
 export function useSources(document: string | null, items: Item[], entries: StateEntry[] | null): Map<string, number[]> {
   const [found, setFound] = useState<Map<string, number[]>>(new Map());
   useEffect(() => {

@@ -1,7 +1,7 @@
 //! Calls through a gateway in this process, over loopback, with its record on disk.
 //!
 //! Client, gateway and upstream share one thread, so that their order does not depend on the machine; the record has a
-//! thread of its own, and each call waits until the one before is over there too. The clock stands still.
+//! thread of its own, and each call waits until the one before is over there too. The clock never moves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

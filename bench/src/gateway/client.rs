@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A connection to whoever answers.
+/// A connection to the server.
 pub(crate) struct Client {
     stream: TcpStream,
     host: SocketAddr,

@@ -99,7 +99,7 @@ async fn measure(session: &Recorded, percent: u64, finder: &AnchorFinder) -> Res
     }))
 }
 
-/// Folds with the room for nodes that makes the view as large as it may be, and no larger.
+/// Compacts with the room for nodes that makes the view as large as it may be, and no larger.
 async fn at_the_size_of(
     tokens: u64,
     messages: &[Message],

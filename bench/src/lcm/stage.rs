@@ -1,4 +1,4 @@
-//! A conversation in a record on disk, folded through the managed call with the lossless engine.
+//! A conversation in a record on disk, compacted through the managed call with the lossless engine.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -193,14 +193,14 @@ impl Stage {
         }
     }
 
-    /// Folds what is old.
+    /// Compacts what is old.
     pub(super) async fn fold(&mut self) -> Result<(), String> {
         let mut session = ManagedSession::open(self.setup(), &self.tip).await.map_err(told)?;
         let result = session.compact(ManualCompaction::default()).await;
         self.tip = session.id().clone();
         match result {
             CompactionResult::Completed(_) => Ok(()),
-            other => Err(format!("it was not folded: {other:?}")),
+            other => Err(format!("it was not compacted: {other:?}")),
         }
     }
 }

@@ -181,7 +181,7 @@ impl ToolBox {
         })
     }
 
-    /// Told that the model no longer sees what it saw before.
+    /// Called when the model no longer sees what it saw before.
     pub fn view_changed(&self) {
         self.tools.iter().for_each(|(_, tool)| tool.view_changed());
     }

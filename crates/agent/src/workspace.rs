@@ -102,7 +102,7 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
                 return if goes_up { real_path(&real) } else { Ok(real) };
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // A link that leads nowhere would be followed by whoever writes to it.
+                // A write through a dangling link would create its target.
                 if existing.symlink_metadata().is_ok() {
                     return Err(io::Error::other("the path is a link that leads nowhere"));
                 }

@@ -100,7 +100,7 @@ pub(crate) struct ActiveSession {
 #[derive(Clone, Debug)]
 enum Clock {
     System(TimeZone),
-    /// Stands still, for tests.
+    /// A fixed time, for tests.
     Fixed(Now),
 }
 

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "online")]
 pub(crate) mod backup;
+#[cfg(feature = "online")]
+pub(crate) mod call_scope;
 pub(crate) mod completions;
 pub(crate) mod compress;
 pub(crate) mod config;

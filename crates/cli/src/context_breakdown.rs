@@ -46,7 +46,7 @@ pub(crate) enum ContentKind {
     ToolCalls,
     /// What tools answered.
     ToolResults,
-    /// Images, whoever sent them.
+    /// Images, of users and of tools.
     Images,
     /// What is carried without being understood.
     Opaque,

@@ -25,7 +25,7 @@ pub(crate) enum Exit {
     InputUnreadable = 6,
     /// The record is damaged, of a newer version, or not ours.
     RecordUnusable = 7,
-    /// Somebody else is at work on it; trying again later helps.
+    /// Another process works on it; trying again later helps.
     Busy = 8,
     /// A model or its endpoint gave no answer.
     Unanswered = 9,

@@ -12,7 +12,7 @@ use throughline_engine::EngineDirectory;
 
 use crate::error::{CliError, Exit, io_words, path_words};
 
-/// The path that stands for stdin or stdout.
+/// The path that means stdin or stdout.
 pub(crate) const STANDARD_STREAM: &str = "-";
 
 /// Transcripts are addressed with 32-bit offsets.
@@ -160,7 +160,7 @@ fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, CliError> {
 /// Who may read a file that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
-    /// Whoever the umask of the process allows.
+    /// Everyone whom the umask of the process allows.
     AsUsual,
     /// Its owner alone.
     Owner,

@@ -39,7 +39,7 @@ fn plain_and_packed_files_read_alike() {
 }
 
 #[test]
-fn broken_gzip_is_told_apart_from_cut_off_gzip() {
+fn broken_gzip_is_distinguished_from_cut_off_gzip() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.gz");
     let whole = gzip(&b"some text ".repeat(1000));

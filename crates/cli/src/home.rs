@@ -8,7 +8,7 @@ use crate::error::{CliError, Exit, io_words, path_words};
 /// Files in it that let their reader in, or tell who was.
 const SECRET_FILES: [&str; 4] = ["tokens.json", "tokens.lock", "gateway.key", "history"];
 
-/// Makes the home directory if it is not there. Rights that others have to it are taken away, and the user is told.
+/// Makes the home directory if it is not there. Rights that others have to it are removed, with a note to the user.
 pub(crate) fn make_private(app: &App) -> Result<(), CliError> {
     let home = &app.home;
     make_folder(home).map_err(|error| {

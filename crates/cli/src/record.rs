@@ -15,6 +15,8 @@ use crate::record::lock::{Lock, LockAttempt};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{glimpse, on_one_line, thousands};
 
+#[cfg(not(feature = "postgres"))]
+pub(crate) use place::without_postgres;
 pub(crate) use place::{RecordPlace, RecordStore};
 
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
@@ -32,7 +34,7 @@ const WHY_COLUMNS: usize = 7;
 pub(crate) const HOW_TO_BEGIN: &str =
     "`throughline import` reads the histories of Claude Code, Codex and Hermes";
 
-/// The opened record, with in whose name it is asked.
+/// The opened record, and the owner whose conversations are read.
 pub(crate) struct OpenRecord<'a> {
     pub(crate) store: RecordStore,
     pub(crate) owner: Owner,
@@ -46,7 +48,7 @@ impl<'a> OpenRecord<'a> {
         Ok(Self::of(RecordStore::open(app)?, app))
     }
 
-    /// Opens the record for reading, if there is one. If not, the user is told how to get one.
+    /// Opens the record for reading, if there is one. If not, the error says how to get one.
     pub(crate) fn open_existing(app: &'a App) -> Result<Option<Self>, CliError> {
         if RecordPlace::of(app)?.is_there() {
             return Self::open_for_reading(app).map(Some);
@@ -97,7 +99,7 @@ impl<'a> OpenRecord<'a> {
         Ok(chain.into_iter().next_back().unwrap_or(session))
     }
 
-    /// Does something with a conversation while nobody else may change it.
+    /// Does something with a conversation while no other process may change it.
     pub(crate) fn locked<T>(
         &self,
         session: &Session,
@@ -126,7 +128,7 @@ impl<'a> OpenRecord<'a> {
         Ok(done)
     }
 
-    /// Does something that needs an id nobody has, with as many ids as it takes.
+    /// Does something that needs an unused id, with as many ids as it takes.
     pub(crate) fn with_new_id<T>(
         &self,
         mut act: impl FnMut(SessionId) -> Result<T, StoreError>,
@@ -234,7 +236,7 @@ pub(crate) fn refused(error: StoreError) -> CliError {
         | StoreError::SessionExists { .. } => CliError::new(Exit::BadInput, words),
         StoreError::ArtifactDamaged { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("`throughline doctor` lists everything that is wrong; everything else can be read"),
-        StoreError::Locked { .. } => {
+        StoreError::Locked { .. } | StoreError::LeaseLost { .. } => {
             CliError::new(Exit::Busy, words).hint("wait until it is done and try again")
         }
         StoreError::Busy { .. } => CliError::new(Exit::Busy, words)
@@ -270,7 +272,7 @@ pub(crate) fn refused(error: StoreError) -> CliError {
     }
 }
 
-/// Whether what stands for a path in a message is the address of a server.
+/// Whether the place shown in a message is the address of a server.
 fn is_server(path: &std::path::Path) -> bool {
     path.to_str().is_some_and(|path| path.starts_with("postgres://"))
 }

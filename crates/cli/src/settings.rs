@@ -9,7 +9,7 @@ use throughline_config::{ConfigErrors, Loaded, Loader, Warning};
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
 
-/// A flag that stands for a setting: its name, the key, the value.
+/// A flag that sets a setting: its name, the key, the value.
 pub(crate) type SettingFlag<'a> = (&'a str, &'a str, String);
 
 /// The settings in effect. Warnings go to stderr.

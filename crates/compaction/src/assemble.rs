@@ -10,7 +10,7 @@ use crate::preface::{ACKNOWLEDGEMENT, BRIDGE, SYSTEM_NOTE};
 use crate::rendition::{Rendition, with_note};
 use crate::view::{Synthetic, ViewItem};
 
-/// Puts the view together. `summary_text` is told how many messages stand after the summary.
+/// Puts the view together. `summary_text` receives the number of messages after the summary.
 #[must_use]
 pub fn assemble(
     wire_format: WireFormat,

@@ -236,7 +236,7 @@ fn the_newest_list_of_things_to_do_says_what_remains() {
 }
 
 #[test]
-fn decisions_are_told_in_the_models_own_words() {
+fn decisions_are_shown_in_the_models_own_words() {
     let reason = "I chose spans instead of strings because copying costs too much.";
     let talk =
         Talk::default().user("Speed it up.").answer(&format!("Looked at it. {reason} It works.")).user("ok");
@@ -389,7 +389,7 @@ fn lines_of_a_person_stay_lines_and_are_carried_as_they_are() {
 }
 
 #[test]
-fn exact_strings_that_leave_the_view_are_told_with_their_lines() {
+fn exact_strings_that_leave_the_view_are_shown_with_their_lines() {
     let source = "     1→pub fn open_ledger(path: &Path, lock_timeout: Duration) -> Ledger {\n     2→    let ledger_path = path.join(LEDGER_FILE);\n";
     let arguments = serde_json::json!({ "file_path": "/repo/src/ledger_file.rs" }).to_string();
     let mut talk = Talk::default().user("Add a lock.").step("Read", &arguments, source);

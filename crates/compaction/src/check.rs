@@ -193,7 +193,7 @@ pub fn check(
     if let Some(redactor) = redactor {
         facts.retain_mut(|fact| match redactor.redact(&fact.text) {
             Cow::Borrowed(_) => true,
-            // A sentence or command with a secret in it is told with a mask. An exact string that is a secret would be
+            // A sentence or command with a secret in it is listed with a mask. An exact string that is a secret would be
             // nothing but a mask, and a mask is no fact.
             Cow::Owned(masked) => {
                 let quotes = matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command);
@@ -333,7 +333,7 @@ fn replaced_outside_masks(text: &str, anchor: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// Whether a string is a date: when something was done is told to whoever writes a summary, and stands in no message.
+/// Whether a string is a date: the writer of a summary knows when something was done, and no message contains it.
 fn is_day(anchor: &str) -> bool {
     let mut parts = anchor.split('-');
     let mut part = |length: usize, range: std::ops::RangeInclusive<u32>| {

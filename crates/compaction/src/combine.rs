@@ -152,7 +152,7 @@ impl Combiner {
     }
 
     /// Names under In Progress the files that the model lists as relevant for the next steps, where nothing there names them
-    /// yet: whoever takes over looks there first.
+    /// yet: an agent that takes over looks there first.
     fn name_next_files(&mut self) {
         let now: String = NOW
             .into_iter()

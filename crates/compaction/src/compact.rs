@@ -162,7 +162,7 @@ pub struct Options<'a> {
     pub cut_at: Option<usize>,
     /// Whether the summary tells of the pinned message too: when it is used later, another may be the last one.
     pub tells_pinned: bool,
-    /// A figure as people are told it, where they know another unit than the estimator's.
+    /// A figure for display, where people know another unit than the estimator's.
     pub shown_tokens: &'a (dyn Fn(u64) -> u64 + Send + Sync),
     /// Tokens of a text.
     pub count_tokens: CountTokens<'a>,
@@ -588,7 +588,7 @@ pub fn shown_text(messages: &[Message], plan: &Plan, renditions: &HashMap<usize,
     out
 }
 
-/// An answer with its tokens, unless it is none: empty, or not shorter than what it stands for. By rules an empty summary
+/// An answer with its tokens, unless it is none: empty, or not shorter than what it covers. By rules an empty summary
 /// is an honest one: nothing of the middle was worth a word; and whether it saves anything is seen at the end.
 fn usable(
     document: SummaryDocument,

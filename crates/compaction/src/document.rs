@@ -112,7 +112,7 @@ impl SummaryDocument {
     }
 
     /// Reads Markdown: our own exactly, other summarisers' as well as it goes. Text before the first heading and text
-    /// under headings nobody knows goes to Critical Context, so that nothing is dropped.
+    /// under unknown headings goes to Critical Context, so that nothing is dropped.
     #[must_use]
     pub fn parse(markdown: &str) -> Self {
         let form = Form::of(markdown);

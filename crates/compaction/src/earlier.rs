@@ -12,13 +12,13 @@ use crate::sections::Section;
 pub struct EarlierSummary {
     /// Their sections.
     pub document: SummaryDocument,
-    /// How many messages they stand for.
+    /// How many messages they cover.
     pub messages: usize,
     /// How many messages after the last of them were kept when it was made, if it says so.
     pub kept: Option<usize>,
 }
 
-/// Heads are rarely longer than this, whoever made them and with whatever settings.
+/// Heads are rarely longer than this, with any settings.
 const USUAL_HEAD_MESSAGES: usize = 64;
 
 /// Finds summaries an earlier compaction left, only where a compaction puts them: right after a head.

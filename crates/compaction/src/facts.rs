@@ -87,7 +87,7 @@ pub type CountMessage<'a> = &'a (dyn Fn(&Message) -> u64 + Send + Sync);
 
 /// Shorter values are masked where they stand but not looked for elsewhere: they would be found in ordinary words.
 const SHORTEST_SECRET: usize = 8;
-/// A piece of a secret at least this long is not told either.
+/// A piece of a secret at least this long is left out too.
 const SHORTEST_PIECE: usize = 5;
 /// A text full of findings is a list of keys; beyond this they are only masked where they stand.
 const MOST_SECRETS: usize = 200;
@@ -200,7 +200,7 @@ impl Facts {
                     let act_id = u32::try_from(self.acts.len()).unwrap_or(u32::MAX);
                     self.acts.push(act);
                     self.open_calls.insert(message.str(*id).into(), act_id);
-                    // Strings inside the arguments are still escaped; what matters is the text they stand for.
+                    // Strings inside the arguments are still escaped; what matters is the text they encode.
                     buffers.text.clear();
                     unescape_into(&buffers.arguments, &mut buffers.text);
                     let is_plan = self.acts.last().is_some_and(|act| act.family == ToolFamily::Plan);

@@ -68,7 +68,7 @@ pub use economy::{EconomyFigures, NotesBy, Rereads, Spending};
 pub use facts::CountMessage;
 pub use ledger::Ledger;
 pub use mend::Repairs;
-pub use notes_report::{NotesReport, RetainedCount, SectionShare};
+pub use notes_report::NotesReport;
 pub use outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
 pub use pay::{CacheState, PayCheck, PayRule, Payback};
 pub use plan::{Earlier, Plan};

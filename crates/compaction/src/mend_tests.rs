@@ -133,7 +133,7 @@ fn two_calls_of_one_name_get_a_result_each() {
 }
 
 #[test]
-fn a_result_told_twice_is_told_once() {
+fn a_result_told_twice_is_listed_once() {
     let result = |text: &str| tool_result_stub(CHAT, "c", text);
     let (json, repairs) =
         mended_list(CHAT, vec![words("go"), chat_call("c"), result("one"), result("two"), words("and?")]);

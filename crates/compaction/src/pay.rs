@@ -43,7 +43,7 @@ pub struct PayRule {
 /// What is done about a compaction that does not pay for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayCheck {
-    /// Nobody asks.
+    /// The sum is not computed.
     Skip,
     /// The sum is reported.
     Report(PayRule),
@@ -77,7 +77,7 @@ pub struct PayFigures {
     pub summary_tokens: u64,
     /// What a call of this conversation adds.
     pub growth_tokens: u64,
-    /// Calls that were answered so far, with those that earlier notes stand for.
+    /// Calls that were answered so far, with those that earlier notes cover.
     pub calls_so_far: u64,
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn growth_per_call(groups: &Groups, sizes: &[u64], earlier: &Earlier)
     tokens.checked_div(answers).unwrap_or(tokens).max(1)
 }
 
-/// How many calls were answered so far. Earlier notes stand for so many messages, which had about as many messages to a call
+/// How many calls were answered so far. Earlier notes cover so many messages, which had about as many messages to a call
 /// as those that are still there.
 #[must_use]
 pub(crate) fn calls_so_far(groups: &Groups, messages: usize, earlier: &Earlier, told: usize) -> u64 {

@@ -67,7 +67,7 @@ fn a_provider_that_sells_no_cheaper_reading_makes_every_real_compaction_pay() {
 }
 
 #[test]
-fn the_sum_is_told_in_the_unit_people_know() {
+fn the_sum_is_shown_in_the_unit_people_know() {
     let found = figures(56_000, 34_400, 10_200, 3_700).payback(&BY_RULES);
     insta::assert_snapshot!(found.words(&|tokens| tokens * 2), @"it frees 22800 of 112000 tokens (20.3 %) and 58924 (52.6 %) are required: it costs as much as 23460 uncached prompt tokens and saves 6840 over 3 calls of 7400 tokens each");
 }

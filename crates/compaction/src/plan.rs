@@ -27,7 +27,7 @@ const MIN_TAIL_MESSAGES: usize = 3;
 pub struct Plan {
     /// Messages that stay in front.
     pub head: Range<usize>,
-    /// Messages that the summary stands for; holds `pinned` and any earlier summary.
+    /// Messages that the summary covers; holds `pinned` and any earlier summary.
     pub middle: Range<usize>,
     /// Messages that stay at the end, untouched.
     pub tail: Range<usize>,

@@ -2,7 +2,7 @@
 //! `m` a program in the user's name, `a` an answer, `A` an answer with calls, `T` results, `H` results with a person's
 //! words, `o` an unknown item), and besides: `S` an earlier summary in the user's name, `Z` one in the assistant's, `k`
 //! our acknowledgement, `*` after a letter for a giant message. Brackets hold the middle, parentheses in them the last
-//! human message that is folded over and stands again after the summary. Behind the picture: the role the summary
+//! human message in the middle, which is repeated after the summary. Behind the picture: the role the summary
 //! speaks in, `+k` when an acknowledgement follows it; or why there is no plan.
 //!
 //! A message has 10 tokens, a giant 1,000.
@@ -302,7 +302,7 @@ fn items_nobody_knows_are_cut_around() {
 
 #[test]
 fn the_last_human_message_always_stands_after_the_summary() {
-    // One long autonomous turn: the message is folded over, and stands again between summary and tail.
+    // One long autonomous turn: the message is in the middle, and is repeated between summary and tail.
     assert_pictures(
         CHAT,
         usual(),

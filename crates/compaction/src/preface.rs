@@ -35,7 +35,7 @@ pub enum Maker {
 /// What a summary says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryFrame<'a> {
-    /// How many messages it stands for.
+    /// How many messages it covers.
     pub messages: usize,
     /// How many messages were kept as they were and stand after it. By this number a later attempt knows whether
     /// anything was said since.
@@ -90,7 +90,7 @@ fn counted(messages: usize) -> String {
 pub struct FoundSummary {
     /// The Markdown between preface and end marker.
     pub body: String,
-    /// How many messages it says it stands for.
+    /// How many messages it says it covers.
     pub messages: usize,
     /// How many messages after it were kept when it was made, if it says so.
     pub kept: Option<usize>,

@@ -46,7 +46,7 @@ pub struct LimitInForce {
 pub struct PlanReport {
     /// Messages kept in front.
     pub head: Stretch,
-    /// Messages the summary stands for.
+    /// Messages the summary covers.
     pub middle: Stretch,
     /// Messages kept at the end.
     pub tail: Stretch,

@@ -123,6 +123,6 @@ impl Stemmer {
 }
 
 fn number(word: &str) -> Stem {
-    // Zero stands for no word.
+    // Zero means no word.
     FxBuildHasher.hash_one(word).max(1)
 }

@@ -62,7 +62,7 @@ pub struct SummaryRequest<'a> {
     pub ledger: &'a Ledger,
     /// Where it was cut.
     pub plan: &'a Plan,
-    /// The messages this summary shall stand for: the middle, or a part of it.
+    /// The messages this summary shall cover: the middle, or a part of it.
     pub span: Range<usize>,
     /// The summary so far, to be brought up to date.
     pub earlier: Option<&'a SummaryDocument>,
@@ -113,7 +113,7 @@ pub enum SummariseError {
 pub type SummaryFuture<'a> =
     Pin<Box<dyn Future<Output = Result<SummaryDocument, SummariseError>> + Send + 'a>>;
 
-/// Who wrote a summary and what it took, for reports. Nothing is told about a summariser that asks nobody.
+/// Who wrote a summary and what it took, for reports. Empty for a summariser without a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// The model that wrote it.
@@ -188,7 +188,7 @@ pub trait Summariser: Send + Sync {
 const PART_SHARE_PERCENT: u64 = 60;
 
 /// Parts a middle is cut into for a summariser, on group boundaries. Pure, so that it can be shown and tested. A single
-/// group over a part's share is a part of its own: whoever writes it out for a model shortens its results.
+/// group over a part's share is a part of its own: its results are shortened when it is written out for a model.
 pub fn split_span(
     request: &SummaryRequest<'_>,
     summariser: &dyn Summariser,

@@ -4,7 +4,7 @@ use throughline_transcript::Message;
 
 use crate::rendition::{Rendition, RenditionKind};
 
-/// A message of ours that nobody said.
+/// A message that Throughline inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Synthetic {

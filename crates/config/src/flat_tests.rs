@@ -21,7 +21,7 @@ fn names_with_texts_and_lists() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_shown_with_its_line() {
     let error = FlatEntry::read_all("plugin.yaml", b"name: x\nname: y\n").unwrap_err();
     assert!(error.to_string().contains("plugin.yaml:2"), "{error}");
     assert!(FlatEntry::read_all("plugin.yaml", b"- a\n- b\n").is_err());

@@ -13,7 +13,7 @@ const ENV_PREFIX: &str = "THROUGHLINE_";
 const OTHER_VARIABLES: [&str; 4] =
     ["THROUGHLINE_HOME", "THROUGHLINE_NOW", "THROUGHLINE_REQUIRE_ALL", "THROUGHLINE_SEED"];
 
-/// Names that settings had elsewhere or before. A `*` stands for the name of an entry.
+/// Names that settings had elsewhere or before. A `*` matches the name of an entry.
 const OLD_NAMES: [(&str, &str); 10] = [
     ("compression.summary_model", "auxiliary.compression.model"),
     ("compression.summary_provider", "auxiliary.compression.provider"),

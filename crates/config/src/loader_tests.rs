@@ -379,7 +379,7 @@ fn a_bomb_of_aliases_is_refused_without_expanding_it() {
     assert_eq!(errors.errors.len(), 1);
     let message = errors.to_string();
     assert!(
-        message.ends_with("the aliases in this file stand for more than 100000 values; write them out"),
+        message.ends_with("the aliases in this file expand to more than 100000 values; write them out"),
         "{message}"
     );
 }

@@ -155,7 +155,7 @@ pub enum ConfigErrorKind {
         tag: String,
     },
     /// Aliases that expand to too much.
-    #[error("the aliases in this file stand for more than {limit} values; write them out")]
+    #[error("the aliases in this file expand to more than {limit} values; write them out")]
     TooManyValues {
         /// The limit.
         limit: usize,

@@ -1,7 +1,7 @@
 //! Reading a YAML tree against the schema: every value checked, every oddity noted with its line.
 //!
 //! The walk is led by the schema, not by the text: sections we do not know are noted and not entered. Visits
-//! are counted, because aliases can make a small text stand for a great many values.
+//! are counted, because aliases can expand a small text to a great many values.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use granit_parser::{
     ErrorKind as ParserErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle,
 };
 
-/// The largest file taken, far beyond any settings written by hand. Whoever reads a file can stop one byte later.
+/// The largest file accepted, far beyond any settings written by hand. A reader of a file can stop one byte later.
 pub(crate) const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// How deep sections and lists may be nested.
 const MAX_DEPTH: usize = 64;
@@ -122,7 +122,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, YamlRefusal> {
     })
 }
 
-/// Parses a text; all that can be told apart from the first syntax error on is reported together.
+/// Parses a text and reports all errors before the first syntax error together with it.
 pub(crate) fn parse(text: &str) -> Result<Document, Vec<YamlRefusal>> {
     if text.len() > MAX_FILE_BYTES {
         return Err(vec![YamlRefusal { line: None, reason: Reason::TooLarge }]);

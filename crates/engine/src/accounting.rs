@@ -1,4 +1,4 @@
-//! The record of one call: measured or estimated usage, and its cost. The same for every call to a model, whoever makes it
+//! The record of one call: measured or estimated usage, and its cost. The same for every call to a model, wherever it is made
 //! and for whatever purpose.
 //!
 //! Not for: writing to the record.
@@ -40,7 +40,7 @@ impl CallUsage {
         used
     }
 
-    /// What nobody counted.
+    /// Not counted.
     pub(crate) fn estimated(usage: Usage) -> Self {
         let reading = UsageReading { usage, ..UsageReading::default() };
         Self { reading, kind: UsageKind::Estimated, tells_of_cache: false }

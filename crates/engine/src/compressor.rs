@@ -66,7 +66,7 @@ pub struct CompressorSetup {
     pub summary_wait: Option<Duration>,
 }
 
-/// How long a summary may take where nobody says otherwise: a model on a small machine reads slowly.
+/// How long a summary may take by default: a model on a small machine reads slowly.
 const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
 
 impl CompressorSetup {
@@ -103,7 +103,7 @@ struct CompressorState {
     boundaries: u64,
     /// What the person took out of the state.
     corrections: Arc<[Correction]>,
-    /// What a model wrote about the part that the notes in view stand for, too late for them.
+    /// What a model wrote about the part that the notes in view cover, too late for them.
     late: Option<Arc<SummaryDocument>>,
 }
 
@@ -291,7 +291,7 @@ impl Compressor {
         let budgets = conversation.scaled_budgets(&model.budgets(), None);
         let known = self.state().prepared.clone().filter(|prepared| prepared.holds_for(conversation));
         let boundaries = self.state().boundaries;
-        // Where nobody waits for a model it is asked once for each compaction; rules write of what comes after that.
+        // Where no caller waits, a model is asked once for each compaction; rules write of what comes after that.
         if let Some(prepared) = known.as_ref().filter(|_| self.setup.summary_wait.is_some()) {
             return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
         }
@@ -378,7 +378,7 @@ impl Compressor {
     pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Profitability), EngineError> {
         let (model, conversation) = (self.model()?, &request.conversation);
         let tools = self.tools(&model, conversation);
-        // Where nobody waits for a model, rules write what was not prepared.
+        // Where no caller waits, rules write what was not prepared.
         let by_rules = self.pays_from_savings(&model) && request.trigger.has_caller()
             || self.setup.summary_wait.is_some() && request.trigger == Trigger::ColdCache;
         let asks_model = !by_rules

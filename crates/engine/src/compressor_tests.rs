@@ -304,7 +304,7 @@ async fn a_conversation_that_stops_right_after_preparing_keeps_a_tail() {
     compressor.prepare(&early).await.unwrap();
     let at_rest = CompressRequest { force: true, trigger: Trigger::Idle, ..request(&early) };
     let done = completed(compressor.compress(&at_rest).await.unwrap());
-    assert_eq!(diary.pages().len(), 1, "what was prepared tells of everything that is folded");
+    assert_eq!(diary.pages().len(), 1, "what was prepared tells of everything that is compacted");
     let due = model_of(whole.prompt_tokens * 2).limits.tail_tokens;
     assert!(tail_of(&done, &early) >= due / 4, "{} where {due} are due", tail_of(&done, &early));
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::context_engine::EngineError;
 
-/// Different failures that are told before the engine has done its work again.
+/// Different failures that are reported before the engine has succeeded again.
 const MOST_TOLD: usize = 16;
 
-/// Failures that were told.
+/// Failures that were reported.
 #[derive(Clone, Debug, Default)]
 pub struct NoticeFilter(BTreeSet<String>);
 

@@ -39,7 +39,7 @@ pub enum EngineEvent {
         /// Messages it covers.
         messages: usize,
     },
-    /// A summary that was being prepared was cancelled: its server was needed for a request that somebody waits for.
+    /// A summary that was being prepared was cancelled: its server was needed for a request with a waiting caller.
     PreparationPostponed,
     /// A summary could not be prepared; the compaction will try again.
     PreparationFailed {
@@ -95,7 +95,7 @@ pub enum EngineEvent {
         /// ... or until the prompt has so many tokens.
         released_at_tokens: u64,
     },
-    /// Somebody else is at work on the conversation.
+    /// Another process works on the conversation.
     CompactionLocked {
         /// What would have brought it about.
         trigger: Trigger,
@@ -143,7 +143,7 @@ pub enum EngineEvent {
     },
 }
 
-/// Whoever wants to be told.
+/// Receives events.
 pub trait EventSink: Send + Sync {
     /// Told of an event. Must not wait.
     fn tell(&self, event: EngineEvent);

@@ -7,7 +7,7 @@
 use serde_json::json;
 use throughline_compaction::find_summary;
 use throughline_store::{
-    Continuation, EndReason, MessageRun, Millis, NewSummary as StoredSummary, NewViewItem, SessionId,
+    Continuation, EndReason, Lease, MessageRun, Millis, NewSummary as StoredSummary, NewViewItem, SessionId,
     StoredRendition, SummaryId, ViewItem,
 };
 use throughline_transcript::{Groups, Message, SharedText, decode_message, violations};
@@ -133,6 +133,8 @@ pub(crate) struct CommitInfo {
     pub(crate) at_ms: Millis,
     /// What brought it about.
     pub(crate) trigger: Trigger,
+    /// The lock it is made under.
+    pub(crate) lease: Option<Lease>,
 }
 
 /// A sound view as the continuation that commits it.
@@ -165,6 +167,7 @@ pub(crate) fn continuation(
         }
     });
     Continuation {
+        lease: commit.lease,
         from: view.session().id.clone(),
         id: commit.id,
         reason: EndReason::COMPRESSION,
@@ -213,7 +216,7 @@ fn taken_up<'a>(view: &'a LiveView, covers: &'a [usize]) -> impl Iterator<Item =
     })
 }
 
-/// Everything a summary stands for: messages it covers, and what the summaries stood for that it takes up.
+/// Everything a summary covers: messages, and what the earlier summaries in it covered.
 fn sources(view: &LiveView, covers: &[usize]) -> Vec<MessageRun> {
     let carried = taken_up(view, covers)
         .filter_map(|id| view.summary(id))

@@ -103,6 +103,7 @@ impl LoadedView {
             }
         });
         Some(Continuation {
+            lease: None,
             from: self.session.id.clone(),
             id: commit.id.clone(),
             reason: EndReason::COMPRESSION,
@@ -158,7 +159,7 @@ impl LoadedView {
         })
     }
 
-    /// Everything the summary stands for: what it compacts, and what the summaries stood for that it takes up.
+    /// Everything the summary covers: what it compacts, and what the earlier summaries in it covered.
     fn sources(&self, plan: &Plan) -> Vec<MessageRun> {
         let summarised = plan
             .middle

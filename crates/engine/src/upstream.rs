@@ -27,7 +27,7 @@ pub enum AnswerPiece {
     Chunk(Chunk),
 }
 
-/// Where pieces of an answer go while it is being written. Whoever sends waits until there is room; when the other end
+/// Where pieces of an answer go while it is being written. The sender waits until there is room; when the other end
 /// is gone, the call is given up.
 pub type PieceSender = mpsc::Sender<AnswerPiece>;
 
@@ -71,7 +71,7 @@ impl UpstreamFailure {
 pub enum UpstreamFailureCause {
     /// It failed.
     Trouble(ProviderError),
-    /// Whoever asked no longer wants it.
+    /// The caller no longer wants it.
     Cancelled,
 }
 
@@ -79,7 +79,7 @@ pub enum UpstreamFailureCause {
 pub type UpstreamFuture<'a> =
     Pin<Box<dyn Future<Output = Result<UpstreamAnswer, Box<UpstreamFailure>>> + Send + 'a>>;
 
-/// Whoever answers.
+/// A model to call.
 pub trait Upstream: Send + Sync {
     /// Sends a call once and waits for the answer; what is done about a failure is the caller's. Pieces go to `pieces` as
     /// they come, if anyone wants them. Dropping the future gives the call up; `cancel` does too, and what was received
@@ -97,7 +97,7 @@ pub trait Upstream: Send + Sync {
         false
     }
 
-    /// What a person can do about trouble, in the words of whoever knows the endpoint and its settings.
+    /// What a person can do about a failure. The upstream knows the endpoint and its settings.
     fn advice(&self, _trouble: &ProviderError, _model: &str) -> Option<String> {
         None
     }

@@ -124,7 +124,7 @@ async fn answered(
     }
 }
 
-/// In whose name a request is answered: that of its own owner, or of another where an operator asks.
+/// The tenant that a request is about: its own owner, or another where an operator asks.
 fn tenant_meant(
     shared: &Shared,
     own: &Arc<Tenant>,

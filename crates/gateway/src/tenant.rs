@@ -15,9 +15,9 @@ use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::event_feed::EventFeed;
 use crate::telemetry::metrics::Metrics;
 
-/// The gateway as one tenant sees it: everything it does with the record is done in this tenant's name.
+/// The gateway as one tenant sees it: everything it does with the record is done as this tenant.
 pub(crate) struct Tenant {
-    /// What the gateway is made of, with this tenant as the owner and whoever it wants told.
+    /// What the gateway is made of, with this tenant as the owner and its own receiver of events.
     pub(crate) setup: GatewaySetup,
     /// What the gateway does, as of now.
     pub(crate) config: Arc<LiveConfig>,
@@ -67,7 +67,7 @@ impl Tenant {
         GatewayError::unrecorded()
     }
 
-    /// The refusal of a call that could not be made. Whoever runs the gateway is told all of it.
+    /// The refusal of a call that could not be made. The operator's log gets all details.
     pub(crate) fn call_failed(&self, error: &SessionError) -> GatewayError {
         match error {
             SessionError::Record(error) => self.record_failed(error),

@@ -45,7 +45,7 @@ use crate::recall::tools::RecallToolset;
 
 /// How long the nodes of one compaction may take, over all routes and attempts.
 const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
-/// Told with what the compressor made in its place.
+/// A warning together with what the compressor wrote in its place.
 const NOT_RECORDED: &str = "this conversation is not in the record: it was compacted into one summary";
 /// What is compacted ahead of time leaves at least this share of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
@@ -132,7 +132,7 @@ impl LcmEngine {
         Self { setup, record, recaller, unrecorded, model: Mutex::default() }
     }
 
-    /// An engine that shows what a compaction would come to: the nodes it makes are not kept.
+    /// An engine that shows what a compaction would do: the nodes it makes are not stored.
     #[must_use]
     pub fn for_preview(setup: LcmSetup) -> Self {
         let mut engine = Self::new(setup);
@@ -191,8 +191,8 @@ impl LcmEngine {
     ) -> Result<LcmView, CompactionStop> {
         let token_model = TokenModel::for_model(&model.model, request.conversation.wire_format);
         let groups = Groups::of(&request.conversation.messages);
-        let fold = self.fold(&request.conversation, budgets, &token_model, &groups);
-        let plan = fold.cut(request.force).map_err(CompactionStop::Nothing)?;
+        let compaction = self.compaction(&request.conversation, budgets, &token_model, &groups);
+        let plan = compaction.cut(request.force).map_err(CompactionStop::Nothing)?;
         let summariser = self.setup.summarisers.summariser_for(&apart(request));
         let count_tokens = |text: &str| token_model.estimate(&TextProfile::of(text));
         let writer = NodeWriter {
@@ -202,10 +202,10 @@ impl LcmEngine {
             focus: request.focus.as_deref(),
             count_tokens: &count_tokens,
         };
-        fold.make(plan, &writer).await
+        compaction.make(plan, &writer).await
     }
 
-    fn fold<'a>(
+    fn compaction<'a>(
         &'a self,
         conversation: &'a Snapshot,
         budgets: &'a Budgets,
@@ -252,7 +252,7 @@ impl LcmEngine {
         let budgets = conversation.scaled_budgets(&full, no_target);
         let token_model = TokenModel::for_model(&model.model, conversation.wire_format);
         let groups = Groups::of(&conversation.messages);
-        let plan = match self.fold(conversation, &cutting, &token_model, &groups).cut(true) {
+        let plan = match self.compaction(conversation, &cutting, &token_model, &groups).cut(true) {
             Ok(plan) => plan,
             Err(_) => return Ok(PrepareOutcome::Nothing),
         };
@@ -276,8 +276,8 @@ impl LcmEngine {
             focus: None,
             count_tokens: &count_tokens,
         };
-        let fold = self.fold(conversation, &budgets, &token_model, &groups);
-        match tokio::time::timeout(self.setup.longest_summary, fold.prepare(&plan, &writer)).await {
+        let compaction = self.compaction(conversation, &budgets, &token_model, &groups);
+        match tokio::time::timeout(self.setup.longest_summary, compaction.prepare(&plan, &writer)).await {
             Ok(Ok((0, _))) => Ok(PrepareOutcome::Nothing),
             Ok(Ok((messages, _))) => Ok(PrepareOutcome::Ready { messages }),
             Ok(Err(CompactionStop::Nothing(_))) => Ok(PrepareOutcome::Nothing),
@@ -295,7 +295,7 @@ impl LcmEngine {
         let budgets = conversation.scaled_budgets(&model.budgets(), None);
         let token_model = TokenModel::for_model(&model.model, conversation.wire_format);
         let groups = Groups::of(&conversation.messages);
-        let cut = self.fold(conversation, &budgets, &token_model, &groups).cut(true);
+        let cut = self.compaction(conversation, &budgets, &token_model, &groups).cut(true);
         Ok(!matches!(cut, Err(NoOpReason::Empty | NoOpReason::NothingInTheMiddle | NoOpReason::NothingNew)))
     }
 }

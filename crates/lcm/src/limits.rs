@@ -3,7 +3,7 @@
 /// Limits, in tokens where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LcmLimits {
-    /// Messages a leaf stands for have about so many tokens.
+    /// Messages a leaf covers have about so many tokens.
     pub chunk_tokens: u64,
     /// So many nodes are condensed into one.
     pub fan_in: usize,

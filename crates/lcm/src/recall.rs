@@ -23,16 +23,16 @@ use crate::limits::RecallLimits;
 pub struct RecallReader<'a> {
     /// The record.
     pub store: &'a dyn Store,
-    /// In whose name it is asked.
+    /// The owner whose record is read.
     pub owner: &'a Owner,
     /// Limits.
     pub limits: &'a RecallLimits,
 }
 
-/// Why something cannot be recalled, in words for whoever asked.
+/// Why something cannot be recalled, in words for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum RecallError {
-    /// No such node, or somebody else's.
+    /// No such node, or one of another owner.
     #[error("there is no node {id} here; the notes in the conversation name theirs in brackets, like [n12]")]
     UnknownNode {
         /// What was asked for.
@@ -89,7 +89,7 @@ pub(crate) struct SeqRange {
 }
 
 impl<'a> RecallReader<'a> {
-    /// What a node stands for, in figures and words.
+    /// What a node covers, in figures and words.
     pub fn describe(&self, id: SummaryId) -> RecallResult<NodeDescription> {
         let summary = self.store.summary(self.owner, id).map_err(unknown_node)?;
         let head = summary.head();
@@ -201,7 +201,7 @@ fn add_parts(message: &Message, parts: &[Part], out: &mut String) {
             Part::ToolCall { name, arguments, .. } => {
                 out.push_str(&message.str(*name));
                 out.push(' ');
-                // Arguments are JSON, often within a string: told as they read, not as they are escaped.
+                // Arguments are JSON, often within a string: shown unescaped.
                 unescape_into(&message.arguments_text(*arguments), out);
             }
             Part::ToolResult { content, .. } => add_parts(message, content, out),

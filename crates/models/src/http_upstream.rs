@@ -39,7 +39,7 @@ impl HttpUpstream {
         if let Some(pieces) = pieces {
             passed_on = PartialAnswer::Begun;
             if pass_on(&mut reply, pieces).await.is_err() {
-                // Nobody listens any more: reading on would cost money that nobody wants spent.
+                // The receiver is gone: reading on would cost money for nothing.
                 cancel.cancel();
             }
         }

@@ -1,8 +1,8 @@
 //! From settings to a model that can be asked: who serves it, how large its window is and who says so, what its limits
 //! are, how its prompts are cached.
 //!
-//! Looking a model up is apart from asking it: what was found can be shown without a single call. Not for: reading
-//! settings or the environment; whoever calls passes them in.
+//! Looking a model up makes no call of it, so the result can be shown. Not for: reading settings or the environment; the
+//! caller passes them in.
 
 #[cfg(feature = "http")]
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! From settings to the models that write summaries: who is asked, in which order, and what stands in the way.
+//! From settings to the models that write summaries: which ones, in which order, and which cannot be used.
 //!
-//! Not for: reading settings or the environment; whoever calls passes them in.
+//! Not for: reading settings or the environment; the caller passes them in.
 
 use throughline_config::Settings;
 use throughline_engine::{OwnModel, SummaryRoute};
@@ -37,7 +37,7 @@ impl SummarySettings {
             }
             None => (ModelSpec::summary_fallbacks(settings), OwnModel::First),
         };
-        // Among the others that name stands for no model of its own.
+        // `main` is not the name of another model.
         others.retain(|wish| !is_main(&wish.model));
         Some(Self { others, own_model })
     }
@@ -94,7 +94,7 @@ pub struct RouteSearch<'a> {
 }
 
 impl RouteSearch<'_> {
-    /// Finds the models. One that cannot be found is told and left out: the others can still be asked.
+    /// Finds the models. One that cannot be found is reported and left out: the others are still used.
     pub async fn find(&self, wishes: &SummarySettings) -> SummaryRoutes {
         let mut found = SummaryRoutes::default();
         for wish in &wishes.others {

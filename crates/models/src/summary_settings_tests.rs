@@ -114,7 +114,7 @@ async fn routes_know_their_windows_and_problems_name_their_setting() {
 }
 
 #[tokio::test]
-async fn a_provider_without_a_model_is_told() {
+async fn a_provider_without_a_model_is_reported() {
     let settings = settings("auxiliary: {compression: {provider: openai}}");
     let wishes = SummarySettings::of(&settings).unwrap();
     let client = Client::new(ClientOptions {

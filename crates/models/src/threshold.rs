@@ -83,7 +83,7 @@ pub(crate) fn limit_policy(
     }
 }
 
-/// The means of saving money that a mode stands for, each as its own setting says where it says anything.
+/// The ways of saving money in a mode. A setting of its own overrides each of them.
 #[must_use]
 pub fn economy_of(settings: &EconomySettings, mode: EconomyMode) -> Economy {
     let of_mode = match mode {

@@ -1,7 +1,7 @@
 //! A process that speaks the protocol: started, asked, listened to, and ended.
 //!
 //! Whatever it does is bounded: the length of its lines, how much else it prints, how long an answer may take. One that
-//! breaks a bound is killed; whoever waits is told why.
+//! breaks a bound is killed, and calls that wait for it fail with the reason.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -180,7 +180,7 @@ impl Connection {
             return Err(CallFailure::Gone(why));
         }
         let answered = tokio::time::timeout(limit, async {
-            // What cannot be written to it has no answer either; whoever listens to it says why.
+            // A line that cannot be written gets no answer; the task that reads from the process reports why.
             let _ = self.write(&line).await;
             receiver.await.map_err(|_| CallFailure::Gone(self.why_ended()))
         });
@@ -345,7 +345,7 @@ impl Listener {
             }
             (None, Some(id)) => {
                 let Some(sender) = id.as_u64().and_then(|id| lock(&self.waiting).remove(&id)) else {
-                    // An answer nobody waits for: too late, or to nothing that was asked.
+                    // An answer without a waiting call: too late, or to nothing that was asked.
                     return result.is_some() || error.is_some();
                 };
                 let answer = match (result, error) {
@@ -354,7 +354,7 @@ impl Listener {
                     (None, None) => RawValue::from_string("null".to_owned())
                         .map_err(|error| RpcError::new(code::FAILED, error.to_string())),
                 };
-                // Whoever asked may have given up.
+                // The caller may have stopped waiting.
                 let _ = sender.send(answer);
                 true
             }

@@ -3,11 +3,10 @@
 //!
 //! Parts: `protocol` the messages; `connection` one process, bounded in all it does; `health` what all conversations of an
 //! engine share; `process_engine` that process as a
-//! [`ContextEngine`](throughline_engine::ContextEngine); `manifest` how it is started; `masked` secrets in what it writes; `services` what a host offers to its engines; `stand_in` who answers when it does not; `absent` one that
-//! cannot be had; `serve` the other
-//! way round; `conformance` checks what every engine has to keep.
+//! [`ContextEngine`](throughline_engine::ContextEngine); `manifest` how it is started; `masked` secrets in what it writes; `services` what a host offers to its engines; `stand_in` the engine in its place
+//! after a failure; `absent` an engine that could not be started; `serve` an engine of ours as such a process; `conformance` the checks for every engine.
 //!
-//! For whoever runs an engine of their own, or Throughline's in another host.
+//! For hosts that run an engine of their own, and for programs that run Throughline's engines in another host.
 //!
 //! ```
 //! use throughline_plugin::Manifest;

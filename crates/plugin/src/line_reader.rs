@@ -1,4 +1,4 @@
-//! Reading lines of bounded length, whoever writes them.
+//! Reading lines of bounded length.
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 

@@ -18,7 +18,7 @@ fn a_manifest_says_how_to_start() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn what_is_wrong_is_reported() {
     for (text, words) in [
         ("name: window\n", "`command` is missing"),
         ("command: []\n", "plugin.yaml:1: `command` must be a program"),

@@ -1,7 +1,7 @@
 //! A context engine in another process, as the host has it.
 //!
 //! One process serves one conversation. It is started when it is first needed, and again when it has ended, after a pause
-//! that grows; what it has to know to go on (the model, the session) it is then told again. Nothing it does can hurt the
+//! that grows; it then receives again what it needs to continue (the model, the session). Nothing it does can harm the
 //! conversation: an answer that is late, broken or absent is an error with a reason, and the view it proposes is checked
 //! by the host as any other.
 
@@ -38,7 +38,7 @@ pub struct ProcessEngine {
 #[derive(Default)]
 struct ProcessState {
     open: Option<OpenProcess>,
-    /// What it is told again when it is started again.
+    /// What is sent to it again when it is started again.
     model: Option<ModelInForce>,
     start: Option<SessionStart>,
     /// After calls that ended the process.
@@ -229,7 +229,7 @@ impl ContextEngine for ProcessEngine {
 
     fn update_model<'a>(&'a self, model: &'a ModelInForce) -> EngineFuture<'a, ()> {
         Box::pin(async move {
-            // One that is started from now on is told when it starts.
+            // A process that is started later receives the model when it starts.
             let is_running = {
                 let mut state = self.state.lock().await;
                 state.model = Some(model.clone());

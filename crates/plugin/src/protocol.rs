@@ -43,11 +43,11 @@ pub(crate) mod method {
     pub(crate) const BOUNDARY: &str = "boundary";
     /// Tools for the model.
     pub(crate) const TOOL_SCHEMAS: &str = "get_tool_schemas";
-    /// A call of one.
+    /// A call of a tool.
     pub(crate) const TOOL_CALL: &str = "handle_tool_call";
-    /// How it stands.
+    /// Its state, in words.
     pub(crate) const STATUS: &str = "get_status";
-    /// Asked of the host: a summary by whoever writes them.
+    /// Asked of the host: a summary by one of its models.
     pub(crate) const HOST_SUMMARISE: &str = "host/summarise";
     /// Asked of the host: a value of the engine's own store.
     pub(crate) const HOST_STORE_GET: &str = "host/store_get";
@@ -57,17 +57,17 @@ pub(crate) mod method {
     pub(crate) const HOST_STORE_DELETE: &str = "host/store_delete";
     /// Asked of the host: the names of values that begin with something.
     pub(crate) const HOST_STORE_LIST: &str = "host/store_list";
-    /// Told to the host: a line for its log.
+    /// Sent to the host: a line for its log.
     pub(crate) const HOST_LOG: &str = "host/log";
 }
 
 /// Codes of errors.
 pub(crate) mod code {
-    /// The line is no JSON.
+    /// The line is not JSON.
     pub(crate) const NOT_JSON: i64 = -32_700;
-    /// It is no request.
+    /// It is not a request.
     pub(crate) const NOT_A_REQUEST: i64 = -32_600;
-    /// Nobody knows the method.
+    /// The method is unknown.
     pub(crate) const UNKNOWN_METHOD: i64 = -32_601;
     /// The parameters are not those of the method.
     pub(crate) const BAD_PARAMETERS: i64 = -32_602;
@@ -75,11 +75,11 @@ pub(crate) mod code {
     pub(crate) const FAILED: i64 = -32_000;
     /// There is no such tool.
     pub(crate) const UNKNOWN_TOOL: i64 = -32_001;
-    /// What was asked of the host cannot be had now.
+    /// The host cannot provide this now.
     pub(crate) const UNAVAILABLE: i64 = -32_002;
 }
 
-/// A line, whoever wrote it.
+/// A line in either direction.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RpcLine<'a> {
     #[serde(default)]
@@ -186,9 +186,9 @@ pub struct Capabilities {
     pub has_content: bool,
     /// Prepares in the background (`prepare`).
     pub prepare: bool,
-    /// Wants to be told of every message (`messages_appended`).
+    /// Receives every message (`messages_appended`).
     pub messages: bool,
-    /// Wants to be told of ends, resets and boundaries (`session_ended`, `session_reset`, `boundary`).
+    /// Receives ends, resets and boundaries (`session_ended`, `session_reset`, `boundary`).
     pub lifecycle: bool,
     /// Has tools for the model (`get_tool_schemas`, `handle_tool_call`).
     pub tools: bool,

@@ -1,4 +1,4 @@
-//! What a host offers to its engines: summaries by whoever writes them, a store of their own, a log.
+//! What a host offers to its engines: summaries by the host's models, a store of their own, a log.
 
 use std::collections::BTreeMap;
 use std::future::Future;

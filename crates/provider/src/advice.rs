@@ -32,7 +32,7 @@ fn advice_at(trouble: &ProviderError, endpoint: &Endpoint, model: &str, asked: &
         ProviderErrorKind::Auth if other_wire_of_key(trouble, endpoint).is_some() => {
             let wire = other_wire_of_key(trouble, endpoint)?;
             format!(
-                "{address} wants its key as the {wire} wire sends it: set `{prefix}.wire` to `{wire}`, or check `{prefix}.base_url`"
+                "{address} requires its key as the {wire} wire sends it: set `{prefix}.wire` to `{wire}`, or check `{prefix}.base_url`"
             )
         }
         ProviderErrorKind::Auth => match &endpoint.key_source {
@@ -41,7 +41,7 @@ fn advice_at(trouble: &ProviderError, endpoint: &Endpoint, model: &str, asked: &
             }
             KeySource::Setting(setting) => format!("check the key in `{setting}`"),
             KeySource::NotNeeded => {
-                format!("{address} wants a key: name the variable that holds it in `{prefix}.api_key_env`")
+                format!("{address} requires a key: name the variable that holds it in `{prefix}.api_key_env`")
             }
         },
         ProviderErrorKind::Forbidden => {

@@ -376,7 +376,7 @@ fn mentions_marks(json: &str) -> bool {
 /// The objects of a message, a list of blocks or a list of tools that may carry marks: itself, its blocks, and theirs.
 fn marked_objects(value: RawJson<'_>) -> Vec<RawJson<'_>> {
     let mut found = Vec::new();
-    // White space around a whole document is nobody's.
+    // White space around a whole document belongs to no element.
     let mut open = vec![(RawJson(value.0.trim()), 0u8)];
     while let Some((value, depth)) = open.pop() {
         if value.0.starts_with('[') {

@@ -184,7 +184,7 @@ fn reports_that_speak_of_a_cache() {
 }
 
 #[test]
-fn outcomes_are_told_apart_in_words() {
+fn outcomes_are_distinguished_in_words() {
     let outcomes = [
         CacheOutcome::Hit,
         CacheOutcome::NotReported,

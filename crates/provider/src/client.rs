@@ -232,7 +232,7 @@ impl Client {
         match trouble.retry() {
             Retry::No => None,
             Retry::After(wait) if wait > self.retries.longest_wait => None,
-            // Everyone else was told the same, so not all at the same moment.
+            // Other clients got the same answer; they should not all return at the same moment.
             Retry::After(wait) => Some(wait + wait.mul_f64(0.1 * self.random())),
             Retry::Backoff => {
                 let doubled = self.retries.first_wait.saturating_mul(2u32.saturating_pow(tried - 1));

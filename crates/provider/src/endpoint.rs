@@ -465,7 +465,7 @@ fn listening_address(kind: EndpointKind, variable: &impl Fn(&str) -> Option<Stri
     let address = address.trim();
     let (scheme, rest) = address.split_once("://").unwrap_or(("http", address));
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // Whoever listens everywhere listens here too.
+    // A server that listens on all addresses listens on this one too.
     let host = match host {
         _ if host.starts_with(':') => format!("127.0.0.1{host}"),
         _ if host.starts_with("0.0.0.0") => host.replacen("0.0.0.0", "127.0.0.1", 1),
@@ -504,7 +504,7 @@ fn key_of(
         return Ok((Some(key), KeySource::Setting(format!("{}.api_key", settings.prefix))));
     }
     let named = settings.api_key_env.trim();
-    // The usual variable belongs to the usual address: a key is not sent to whoever is put in its place.
+    // The default variable belongs to the default address: its key is not sent to another one.
     let is_usual = kind.usual_address().and_then(|usual| BaseUrl::parse(usual).ok());
     let is_usual = is_usual.is_some_and(|usual| usual.host() == base.host());
     let usual = kind.usual_key_variable().filter(|_| is_usual);

@@ -158,7 +158,7 @@ impl ErrorContents {
         }
     }
 
-    /// A sentence, and what is said inside it where a gateway put a whole answer into it.
+    /// Reads a sentence, and the error inside it where a gateway quotes a whole answer.
     fn text(&mut self, text: &str, depth: u8) {
         let mut text = text.trim();
         let mut inner = None;

@@ -41,7 +41,7 @@ fn answers_within_answers_are_unwrapped() {
 }
 
 #[test]
-fn forms_are_told_apart() {
+fn forms_are_distinguished() {
     assert_eq!(said("").form, BodyForm::Empty);
     assert_eq!(said(" \n ").form, BodyForm::Empty);
     assert_eq!(said("no").form, BodyForm::Text);

@@ -1,13 +1,13 @@
 //! Talking to models: endpoints, calls over HTTP, what went wrong with them, where prompts are cached and why they were
-//! not, how large a window is, whose request a server works on first.
+//! not, how large a window is, and the order in which requests go to a server with few slots.
 //!
-//! [`Endpoint`] says who is spoken to; [`Client`] sends an [`OutgoingCall`] there and gives a [`Reply`], within limits of
-//! time and with retries while nothing was handed on. [`classify`] turns a failure into a [`ProviderError`] whose kind says
+//! [`Endpoint`] is the address of a model; [`Client`] sends an [`OutgoingCall`] there and returns a [`Reply`], within limits of
+//! time and with retries until the first part of an answer was passed on. [`classify`] turns a failure into a [`ProviderError`] whose kind says
 //! what can be done about it, [`advice`] into words for a person. [`CacheMarks`] places marks as the last step before the
 //! wire; [`CacheOutcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be.
 //! [`WindowFacts`] resolves a window.
 //!
-//! For whoever calls models and has to understand how that fails.
+//! For programs that call models and have to handle every way in which that fails.
 //!
 //! ```
 //! use throughline_provider::{RequestLimits, Failure, ProviderError, ProviderErrorKind};

@@ -132,7 +132,7 @@ const PROMPT_WORDS: &[&str] = &[
     "content",
 ];
 
-/// Words that stand between a thing and what is said of its length.
+/// Words between a thing and the statement of its length.
 const WORDS_OF_LENGTH: &[&str] = &[
     "length", "size", "count", "number", "of", "the", "a", "is", "was", "has", "which", "that", "it", "total",
 ];

@@ -27,7 +27,7 @@ pub struct ProviderError {
     /// Whether the provider itself says that trying again helps or does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub should_retry: Option<bool>,
-    /// The provider's name for this request, to be told to its support.
+    /// The provider's id of this request, for its support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// How the provider wants its key, where it says so in a refusal. Read from its words before keys are masked in them.
@@ -113,7 +113,7 @@ pub enum ProviderErrorKind {
         /// How that was seen.
         sign: WrongWireSign,
     },
-    /// Nobody answers there.
+    /// No server answers there.
     Unreachable {
         /// How far it got.
         stage: ConnectStage,

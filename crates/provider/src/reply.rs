@@ -200,7 +200,7 @@ impl Reply {
         }
     }
 
-    /// Reads an answer that comes in one piece, whatever was asked for.
+    /// Reads an answer that is not a stream, even if a stream was requested.
     async fn read_whole(&mut self, mut reader: ReplyReader) -> Result<(), Box<BrokenCall>> {
         let body = match reader.read_whole().await? {
             WholeBody::All(body) => body,

@@ -1,6 +1,6 @@
-//! How long a provider asks to be left alone: from headers, figures in the body, or words such as `try again in 1m2.5s`.
+//! How long a provider asks clients to wait: from headers, figures in the body, or words such as `try again in 1m2.5s`.
 //!
-//! Not for: how long is actually waited, which is bounded by whoever waits.
+//! Not for: how long a call waits in the end, which the caller limits.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ pub enum Priority {
     /// A person or a client.
     #[default]
     Foreground,
-    /// Nobody waits: it may be cancelled as soon as its slot is needed.
+    /// No caller waits: it may be cancelled as soon as its slot is needed.
     Background,
 }
 

@@ -1,7 +1,7 @@
 //! Slots of model servers: how many requests a server works on at once, and who goes first when there are more.
 //!
 //! Servers on one's own machine usually work on one request at a time. Whatever is sent meanwhile waits behind it, so a
-//! request that nobody waits for must not be in the way of one that somebody does. Requests to such a server wait here
+//! request without a waiting caller must not be in the way of one with a waiting caller. Requests to such a server wait here
 //! instead: foreground requests in their order, background requests only while nothing else is to be done. A background
 //! request that holds the slot a foreground request needs is cancelled; its connection is closed, so the server stops.
 //!

@@ -45,8 +45,7 @@ pub(crate) enum NumberRole {
     Ignored,
 }
 
-/// The fragments. `a|b` is either word, `*a` any word that ends with it, `?` makes an element optional, `~` stands for up to five small words that say
-/// nothing (`is`, `of the`, ...), `CAP` for any name of the output cap, `#role` for a number.
+/// The fragments. `a|b` is either word, `*a` any word that ends with it, `?` makes an element optional, `~` matches up to five filler words (`is`, `of the`, ...), `CAP` for any name of the output cap, `#role` for a number.
 const FRAGMENTS: &[&str] = &[
     // Rates and plans: their numbers look like windows and are none.
     "tpm|tpd|itpm|otpm|minute|min|day limit #allowance used #ignored requested #asked",

@@ -20,7 +20,7 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// and what programs print. Letters without their case; a line break is written `*`, a tab `)`; a bar ends each line.
 const COMMON_TRIPLES: &str = include_str!("common_triples.txt");
 
-/// Whether upper and lower case are told apart.
+/// Whether case matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeywordCase {
     Counts,

@@ -62,7 +62,7 @@ impl Masked {
         Self::new(original, merged).unwrap_or(self)
     }
 
-    /// The range of the original that `range` of the masked text stands for; a mask that is cut counts whole.
+    /// The range of the original that corresponds to `range` of the masked text; a mask that is cut counts whole.
     fn original_range(&self, range: &Range<usize>) -> Range<usize> {
         let before_start = self.masks.partition_point(|mask| mask.end <= range.start);
         let start = match self.masks.get(before_start) {

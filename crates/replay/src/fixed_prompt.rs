@@ -1,4 +1,4 @@
-//! System prompt and tools: as they are told, or words of the same size in their place.
+//! System prompt and tools: as recorded, or words of the same size in their place.
 //!
 //! Logs leave them out, but they stand in every prompt, are cached with it and count against the window.
 
@@ -65,7 +65,7 @@ impl FixedPrompt {
 }
 
 /// The tools that a conversation calls.
-fn tools_called(recording: &Recording) -> BTreeSet<String> {
+pub(crate) fn tools_called(recording: &Recording) -> BTreeSet<String> {
     let calls =
         recording.messages.iter().flat_map(|message| message.calls().map(move |call| (message, call)));
     calls.map(|(message, (_, name, _))| message.str(name).into_owned()).collect()

@@ -8,7 +8,7 @@
 //! `provider` the upstream that answers and writes bills, `managed` the managed call, `summaries` what summaries cost,
 //! `first_sight` what is read again because it was set aside.
 //!
-//! For whoever wants to know what a change of limits would have cost.
+//! For programs that compute what a change of limits would have cost.
 //!
 //! ```
 //! use throughline_replay::Recording;

@@ -97,7 +97,7 @@ impl ManagedReplay<'_> {
         Ok(ManagedBill { bill, cache_misses })
     }
 
-    /// Time passes until the next call. Whoever holds a conversation lets it rest once its cache has gone cold.
+    /// Time passes until the next call. A conversation is put to rest once its cache has expired.
     async fn rest_until(&self, at_ms: i64, session: &mut ManagedSession) {
         let clock = &self.provider.clock;
         session.until_prepared().await;
@@ -111,7 +111,7 @@ impl ManagedReplay<'_> {
         clock.set(at_ms);
     }
 
-    /// What is new before a call. The summaries of the recorded client are not: nobody said them.
+    /// What is new before a call. The summaries of the recorded client are not: neither user nor model wrote them.
     fn incoming(&self, call: &RecordedCall) -> Vec<Message> {
         let is_summary = |place: usize| {
             self.recording.compactions.iter().any(|made| made.summary_follows && made.message == place)

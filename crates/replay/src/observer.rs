@@ -1,4 +1,4 @@
-//! Requests of a replay as they were sent, for whoever measures what the model was shown.
+//! Requests of a replay as they were sent, for measurements of what the model was shown.
 
 use std::fmt;
 use std::sync::Arc;

@@ -47,7 +47,7 @@ pub struct RecordedCompaction {
     pub at_ms: i64,
     /// What stood in the place of the history from then on, where that is not in the messages.
     pub view: Vec<Message>,
-    /// Whether the message at that place is the client's summary, which nobody said.
+    /// Whether the message at that place is the client's summary, which neither user nor model wrote.
     pub summary_follows: bool,
 }
 
@@ -111,13 +111,13 @@ impl Recording {
         last.map_or((0, &[]), |compaction| (compaction.message, compaction.view.as_slice()))
     }
 
-    /// Tokens of system prompt and tools: of those that are told, else what the provider counted at the beginning of a
-    /// window beyond its messages. The smallest counts, because a resumed conversation begins with more than is told.
+    /// Tokens of system prompt and tools: of the recorded ones, else what the provider counted at the beginning of a
+    /// window beyond its messages. The smallest counts, because a resumed conversation begins with more than is recorded.
     #[must_use]
     pub fn fixed_tokens(&self, token_model: &TokenModel) -> u64 {
-        let told = token_model.estimate_content(&ContentProfile::of_preamble(&self.preamble));
-        if told > 0 {
-            return told;
+        let recorded = token_model.estimate_content(&ContentProfile::of_preamble(&self.preamble));
+        if recorded > 0 {
+            return recorded;
         }
         let mut firsts = Vec::new();
         let mut window = None;
@@ -138,13 +138,16 @@ impl Recording {
 
 /// When each message was said, never going back.
 fn times(facts: &LogFacts, messages: usize) -> Vec<i64> {
-    let told = |index: usize| facts.messages.get(index).and_then(|message| message.at_ms);
-    let is_told = (0..messages).any(|index| told(index).is_some());
-    let mut last = facts.started_ms.or_else(|| (0..messages).find_map(told)).unwrap_or(BEGINNING_MS);
+    let recorded = |index: usize| facts.messages.get(index).and_then(|message| message.at_ms);
+    let has_times = (0..messages).any(|index| recorded(index).is_some());
+    let mut last = facts.started_ms.or_else(|| (0..messages).find_map(recorded)).unwrap_or(BEGINNING_MS);
     (0..messages)
         .map(|index| {
-            let next =
-                if is_told { told(index).unwrap_or(last) } else { last.saturating_add(USUAL_STEP_MS / 2) };
+            let next = if has_times {
+                recorded(index).unwrap_or(last)
+            } else {
+                last.saturating_add(USUAL_STEP_MS / 2)
+            };
             last = last.max(next);
             last
         })

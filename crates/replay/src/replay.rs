@@ -20,7 +20,7 @@ use crate::options::ReplayOptions;
 use crate::recording::{LoggedCall, Recording};
 use crate::reread::RECALL_TOOL;
 
-/// How the model is told to read a result that was shortened.
+/// The hint to the model how to read a result that was shortened.
 const RECALL_WORDS: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}.";
 
 /// A conversation priced twice.
@@ -156,7 +156,7 @@ fn tool_output(options: &ReplayOptions) -> ToolOutputPolicy {
 /// The usage the log states.
 fn logged(recording: &Recording, tariff: &Tariff) -> Bill {
     let mut bill = Bill { compactions: recording.compactions.len() as u64, ..Bill::default() };
-    // Whoever names another model wants to know what that one would cost.
+    // If the user names another model, its prices count.
     let is_recorded_model = recording.model.as_deref() == Some(tariff.model.as_str());
     for call in &recording.logged {
         let model = call.model.clone().filter(|_| is_recorded_model).unwrap_or_else(|| tariff.model.clone());
@@ -178,7 +178,7 @@ fn recorded_ttl(recording: &Recording) -> Option<CacheTtl> {
     reported().any(|usage| usage.usage.cache_write > 0).then_some(CacheTtl::FiveMinutes)
 }
 
-/// How prompts are cached on this wire by whoever most likely sells the model there.
+/// How the most likely seller of the model on this wire format caches prompts.
 fn cache_policy(wire_format: WireFormat, model: &str, ttl: CacheTtl) -> CachePolicy {
     let is_claude = model.to_ascii_lowercase().contains("claude");
     let seller = match wire_format {

@@ -85,7 +85,7 @@ async fn compactions_keep_prompts_small_and_their_summaries_are_billed() {
         assert_eq!((rules.with.summary_calls, rules.with.summaries_micro_usd), (0, 0));
         assert_eq!(rules.with.calls, talk.calls.len() as u64);
         assert!(rules.with.micro_usd < model.with.micro_usd);
-        // Nothing was compacted in the list, so the client alone pays the same whoever would write summaries.
+        // Nothing was compacted in the list, so the client alone pays the same for every writer of summaries.
         assert_eq!(rules.without, model.without);
     }
 }

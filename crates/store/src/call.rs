@@ -1,4 +1,4 @@
-//! Calls: one row for every request to a model, whoever sent it.
+//! Calls: one row for every request to a model, of whatever kind.
 
 use throughline_tokens::Usage;
 
@@ -21,7 +21,7 @@ pub struct StoredPreamble {
 }
 
 impl StoredPreamble {
-    /// The name it is found by: a hash of all its parts, each told apart from the next and from one that is absent.
+    /// The name it is found by: a hash of all its parts, with their borders and with absent ones marked.
     #[must_use]
     pub fn id(&self) -> PreambleId {
         let mut hasher = blake3::Hasher::new();
@@ -81,7 +81,7 @@ pub struct NewCall {
     pub sent_to_seq: Option<u64>,
     /// Why the cache was not read, where that is known.
     pub cache_miss: Option<String>,
-    /// The name of the access token of whoever asked for it, at a gateway that demands one.
+    /// The name of the access token of the request, at a gateway that requires one.
     pub access_token: Option<String>,
 }
 
@@ -115,7 +115,7 @@ pub enum UsageBy {
     /// The program the session comes from.
     Program,
     /// Why the provider's cache was not read, without figures that differ from call to call; empty where it was read, or
-    /// where nobody knows.
+    /// where unknown.
     CacheMiss,
     /// The name of the access token it was made for; empty where none was demanded.
     AccessToken,

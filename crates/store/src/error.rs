@@ -49,7 +49,7 @@ pub enum StoreError {
         /// Where its conversation goes on.
         successor: Option<SessionId>,
     },
-    /// The conversation is not at the version it was expected to be at: somebody else wrote to it. Nothing was written.
+    /// The conversation is not at the version it was expected to be at: another process wrote to it. Nothing was written.
     #[error("the conversation of session {id} was changed by another writer; its newest session is {tip}")]
     VersionConflict {
         /// The session that was to be written to.
@@ -140,6 +140,12 @@ pub enum StoreError {
         problem: String,
         /// Where it should be.
         path: PathBuf,
+    },
+    /// The lock under which something was made was released or taken over before it was written. Nothing was written.
+    #[error("{name} was taken over by another process before the change was written")]
+    LeaseLost {
+        /// What was locked.
+        name: String,
     },
     /// Somebody else holds a lock.
     #[error("{name} is locked by {holder}")]

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Milliseconds since 1970, as told by whoever calls. ViewMessage to people; never used for order.
+/// Milliseconds since 1970, as passed in by the caller. Shown to people; never used for order.
 pub type Millis = i64;
 
 /// The name of a session: date, time (UTC) and random hexadecimal digits, such as `20261115_093000_a1b2c3`.

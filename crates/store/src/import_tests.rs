@@ -152,7 +152,7 @@ fn a_folder_that_cannot_be_looked_into_does_not_keep_the_others_out() {
 }
 
 #[test]
-fn a_record_that_cannot_be_written_ends_the_import_and_what_was_done_is_told() {
+fn a_record_that_cannot_be_written_ends_the_import_and_what_was_done_is_reported() {
     let world = World::new();
     world.write("a.json", &[r#"[{"role":"user","content":"hi"}]"#]);
     world.write("b.json", &[r#"[{"role":"user","content":"ho"}]"#]);

@@ -82,7 +82,7 @@ struct TextSlot {
 }
 
 /// Makes the body of a message. Texts that become artifacts are in the folder when this returns; call it inside the
-/// transaction that writes the row, so that nobody sweeps them away in between.
+/// transaction that writes the row, so that no clean-up removes them in between.
 pub(crate) fn pack<'a>(message: &'a Message, artifacts: &dyn ArtifactTexts) -> Result<PackedBody<'a>> {
     let json = message.json();
     let texts = artifact_texts(message);

@@ -18,7 +18,7 @@ pub struct UsageOverview {
     pub by_task: Vec<UsageTotal>,
     /// By the program of their session.
     pub by_program: Vec<UsageTotal>,
-    /// By why the provider's cache was not read. Calls that read it, or of which nobody knows, are not among them.
+    /// By why the provider's cache was not read. Calls that read it, and calls without figures, are not counted.
     pub by_cache_miss: Vec<UsageTotal>,
 }
 

@@ -3,7 +3,7 @@
 //! Every write is one transaction; a session is held by one writer at a time, by its row. When a write returns it is
 //! committed, on the server's disk and on a synchronous standby: programs outlive a server that crashes, and go on with what they
 //! were told. Only calls, guards and the end of a lock do not wait; they reach the disk with the next write that does. A write
-//! that another one was in the way of is tried again; so is one whose connection was lost, once the server has told that it was
+//! that another one was in the way of is tried again; so is one whose connection was lost, once the server has confirmed that it was
 //! not committed.
 //!
 //! Parts: `connection` has the pool and transactions, `migrate` knows the schema's versions, `error` names what goes wrong;
@@ -18,6 +18,7 @@ mod copy;
 mod deletion;
 mod doctor;
 mod error;
+mod fleet;
 mod guards;
 mod messages;
 mod migrate;
@@ -41,7 +42,7 @@ use crate::ids::Owner;
 use connection::ServerPool;
 use search_index::IndexKind;
 
-/// After so many messages of a process the index of whoever wrote last is looked at: with every owner's share of the messages, each is
+/// After so many messages of a process the index of the owner who wrote last is checked: with every owner's share of the messages, each is
 /// looked at about as often as they have written so many.
 const LOOK_AT_INDEX_EVERY: usize = 512;
 
@@ -54,7 +55,7 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connections that a store makes at most, unless told otherwise.
+    /// Connections that a store makes at most, by default.
     pub const CONNECTIONS: usize = 16;
 
     /// Opens the record at an address such as `postgres://user@host/database`, making its tables if there are none and

@@ -22,7 +22,7 @@ use crate::views::item::ViewMessage;
 
 /// Calls that only a compaction makes.
 const NOTES_TASK: &str = "compression";
-/// The name of a rendition that stands for a result whose whole text is an artifact.
+/// The name of a rendition that replaces a result whose whole text is an artifact.
 const SHORTENED: &str = "artifact";
 /// How long a prompt stays cached that was not marked for an hour.
 const USUAL_CACHE_MS: Millis = 5 * 60 * 1_000;

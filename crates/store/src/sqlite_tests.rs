@@ -57,6 +57,7 @@ fn two_compactions_of_one_session_make_one_continuation() {
     open_session(&stores[0], "root");
     say(&stores[0], "root", &["hello"]);
     let continuation = |name: &str| Continuation {
+        lease: None,
         from: id("root"),
         id: id(name),
         reason: EndReason::COMPRESSION,
@@ -134,6 +135,7 @@ fn a_continuation_writes_as_much_after_a_long_history_as_after_a_short_one() {
             .continue_session(
                 &owner(),
                 Continuation {
+                    lease: None,
                     from: id(name),
                     id: id(&format!("{name}-2")),
                     reason: EndReason::COMPRESSION,
@@ -249,6 +251,7 @@ fn a_long_list_says_the_same_of_a_conversation_as_a_short_one() {
         open_session(&store, &name);
         if number % 2 == 0 {
             let continuation = Continuation {
+                lease: None,
                 from: id(&name),
                 id: id(&format!("next{number}")),
                 reason: EndReason::COMPRESSION,

@@ -61,12 +61,12 @@ pub trait Store: Send + Sync {
 
     /// Appends messages to a session that has not ended; they are searchable when this returns.
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
-    /// The version of the conversation a session belongs to. Equal versions mean that nobody wrote to the conversation in
+    /// The version of the conversation a session belongs to. Equal versions mean that nothing was written to the conversation in
     /// between, in this process or another: nothing was said, compacted, undone, or replaced by a backup. SessionCounters, titles,
     /// links and calls are not part of it.
     fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
     /// Appends messages to the newest session of a conversation if it is still at this version; in one transaction, so
-    /// that of two writers who know the same version one appends and the other writes nothing and is told
+    /// that of two writers who know the same version one appends and the other writes nothing and learns
     /// ([`StoreError::VersionConflict`](crate::StoreError::VersionConflict)). Returns the version after it.
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
     /// Messages appended to this very session, in order.
@@ -102,7 +102,7 @@ pub trait Store: Send + Sync {
 
     /// Keeps a node that was made in a session. It belongs to no view until a summary names it.
     fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
-    /// Nodes without their words, in the order they were asked for; a plain summary is told of as a leaf. The words are
+    /// Nodes without their words, in the order they were asked for; a plain summary is returned as a leaf. The words are
     /// told by [`summary`](Self::summary).
     fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
     /// Nodes made for the chain of a session after a summary, oldest first.

@@ -26,7 +26,7 @@ pub enum Fault {
     CallsTwice,
     /// The conversation opens with the assistant.
     OpensWithAssistant,
-    /// A message of a role nobody knows was put in.
+    /// A message of an unknown role was put in.
     UnknownRole,
     /// A user message without content was put in.
     EmptyUser,

@@ -2,14 +2,14 @@
 //!
 //! It is a macro because the engine, which defines `Host`, uses this crate in its own tests.
 
-/// Defines a type whose clock stands still and whose random numbers are a fixed sequence, and implements
+/// Defines a type whose clock never moves and whose random numbers are a fixed sequence, and implements
 /// `throughline_engine::Host` for it. The crate that uses it needs `throughline-engine` and `throughline-store`.
 ///
 /// `still_host!(pub(crate) struct StillHost at 1_763_200_000_000);`
 #[macro_export]
 macro_rules! still_host {
     ($visibility:vis struct $name:ident at $now_ms:expr) => {
-        /// A host whose clock stands still; the field is how many random numbers were taken.
+        /// A host whose clock never moves; the field is how many random numbers were taken.
         #[derive(Default)]
         $visibility struct $name(::std::sync::atomic::AtomicU32);
 

@@ -8,7 +8,7 @@
 //! [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
 //! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
 //! [`check_golden`] compares a text with its golden file, byte for byte.
-//! [`still_host!`] defines a host whose clock stands still.
+//! [`still_host!`] defines a host whose clock never moves.
 //! [`PostgresServer`] is a server of their own for tests of the record on PostgreSQL.
 //! [`skip`] is how a test says that it cannot run on this machine.
 //! [`Coverage`] counts what a run reached, [`cases`] how often a property is tried. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::skip::{Missing, skip};
+
 /// Where Debian puts the programs of a version; the newest that is there is used.
 const FOLDER: &str = "/usr/lib/postgresql";
 const OLDEST_VERSION: u32 = 13;
@@ -74,6 +76,21 @@ impl PostgresServer {
     pub fn shared() -> Option<&'static Self> {
         static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
         SERVER.get_or_init(|| installed().map(Self::start)).as_ref()
+    }
+
+    /// The shared server, where `THROUGHLINE_TEST_RECORD=postgres` asks for every test's record to be on PostgreSQL. Where it is not
+    /// installed, the calling test is reported as skipped.
+    #[must_use]
+    #[track_caller]
+    pub fn for_every_record() -> Option<&'static Self> {
+        if !every_record_is_on_postgres() {
+            return None;
+        }
+        let server = Self::shared();
+        if server.is_none() {
+            skip(&Missing::Program { name: "PostgreSQL", installed_by: "apt-get install postgresql" });
+        }
+        server
     }
 
     /// A server of one test alone, which may restart it; `None` where PostgreSQL is not installed.
@@ -159,6 +176,12 @@ impl PostgresServer {
         Some(format!("postgres://postgres@{}:6432/{database}", self.folder.replace('/', "%2F")))
     }
 
+    /// The socket it listens at.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        Path::new(&self.folder).join(".s.PGSQL.5432")
+    }
+
     /// Stops the server as a crash would, and starts it again.
     ///
     /// # Panics
@@ -229,6 +252,11 @@ fn keep(script: &str, argument: &Path) -> (Child, String) {
         let _ = BufReader::new(output).read_line(&mut place);
     }
     (keeper, place.trim().to_owned())
+}
+
+#[expect(clippy::disallowed_methods, reason = "where tests keep their records is said in the environment")]
+fn every_record_is_on_postgres() -> bool {
+    std::env::var("THROUGHLINE_TEST_RECORD").is_ok_and(|value| value == "postgres")
 }
 
 /// The folder of the programs of the newest version.

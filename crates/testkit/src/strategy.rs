@@ -27,7 +27,7 @@ pub fn any_conversation() -> impl Strategy<Value = GeneratedList> {
     proptest::strategy::Union::new([chat, responses, anthropic])
 }
 
-/// The list that a seed stands for, for tests and benchmarks without proptest.
+/// The list that a seed generates, for tests and benchmarks without proptest.
 #[must_use]
 pub fn conversation_from_seed(options: &ConversationOptions, seed: u64) -> GeneratedList {
     Plan::new(options, seed).write()

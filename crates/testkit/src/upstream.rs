@@ -83,7 +83,7 @@ pub(crate) struct Shared {
 }
 
 impl ScriptedUpstream {
-    /// Starts a server that plays this script to whoever asks.
+    /// Starts a server that answers with this script.
     pub async fn start(script: impl Into<Script>) -> std::io::Result<Self> {
         Self::start_with(UpstreamOptions::default(), script).await
     }
@@ -134,7 +134,7 @@ impl ScriptedUpstream {
         self.requests().into_iter().filter(|request| request.wire_format().is_some()).collect()
     }
 
-    /// Replies that nobody asked for yet.
+    /// Replies that were not requested yet.
     #[must_use]
     pub fn left(&self) -> usize {
         locked(&self.shared.scripts).left()
@@ -159,7 +159,7 @@ impl ScriptedUpstream {
 /// anybody's a moment later.
 static SILENT: Mutex<Vec<TcpSocket>> = Mutex::new(Vec::new());
 
-/// An address on loopback where nobody listens: connections are refused.
+/// An address on loopback where no server listens: connections are refused.
 pub async fn refused_url() -> std::io::Result<String> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((std::net::Ipv4Addr::LOCALHOST, 0).into())?;

@@ -242,7 +242,7 @@ impl Compactor {
     }
 }
 
-/// The result of a future that waits for nothing: rules ask nobody.
+/// The result of a future that waits for nothing: rules call no model.
 fn at_once<T>(future: impl Future<Output = T>) -> Result<T, CompactorError> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => Ok(result),

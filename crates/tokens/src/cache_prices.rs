@@ -16,7 +16,7 @@ pub struct CachePrices {
 }
 
 impl Default for CachePrices {
-    /// The usual ratio of writing and reading, where no price is known. It stands for the time that a server without prices
+    /// The usual ratio of writing and reading, where no price is known. It represents the time that a server without prices
     /// needs to read a changed prompt again. What an answer costs there is not known, so it counts as nothing.
     fn default() -> Self {
         Self { write_permille: 1_250, read_permille: 100, output_permille: 0 }

@@ -222,7 +222,7 @@ fn every_character_is_counted_in_exactly_one_script() {
 }
 
 #[test]
-fn scripts_are_told_apart() {
+fn scripts_are_distinguished() {
     for (text, feature, count) in [
         ("café naïve", Feature::LatinExtended, 2),
         ("25 °C", Feature::LatinSigns, 1),

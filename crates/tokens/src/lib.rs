@@ -1,7 +1,7 @@
 //! Sizes and prices: estimates of tokens, exact counts for public encodings, calibration from real usage, every limit that
 //! follows from a model's window, and what calls cost.
 //!
-//! For whoever has to know what fits and what it costs, without asking a provider.
+//! For programs that have to know what fits and what it costs, without asking a provider.
 //!
 //! ```
 //! use throughline_tokens::{Catalogue, LimitPolicy, Limits, TextProfile, TokenModel};

@@ -1,4 +1,4 @@
-//! What a log says that a call used. Whoever sums up logs takes the figures from here, so that all sums agree.
+//! The usage of a call according to a log. All sums over logs take their figures from here, so that they agree.
 //!
 //! The figures are the log's own, never replaced by estimates. Claude Code often notes usage when an answer has just
 //! begun; the output of such a call is what was noted then, which is less than was written in the end.

@@ -1,7 +1,6 @@
 //! What calls cost, by list price. The prices are data (`prices.json`), with the date they were read.
 //!
-//! A price is told or it is not: a model, a seller or a used bucket that the list does not have yields no amount, never a
-//! guess. Prices differ by day, by hour and by the size of the prompt, so a call is priced as of when it was made.
+//! A price is never guessed: a model, a seller or a used bucket that the list does not have yields no amount. Prices differ by day, by hour and by the size of the prompt, so a call is priced as of when it was made.
 //! Not for: what a subscription, a batch or a negotiated contract really charges.
 
 use std::collections::HashMap;

@@ -94,7 +94,7 @@ features! {
     LatinSigns,
     /// Cyrillic letters.
     Cyrillic,
-    /// Cyrillic letters outside the Russian alphabet, told apart because vocabularies know Russian far better.
+    /// Cyrillic letters outside the Russian alphabet, counted apart because vocabularies know Russian far better.
     CyrillicExtra,
     /// Greek letters.
     Greek,
@@ -168,7 +168,7 @@ impl Feature {
     #[must_use]
     pub fn most_tokens(self) -> f64 {
         match self as usize {
-            // Sizes, told by the other shapes already.
+            // Sizes, which the other shapes already count.
             at if at <= Self::Continuations as usize => 0.0,
             at if at >= Self::Astral as usize => 4.0,
             at if at >= Self::Devanagari as usize => 3.0,

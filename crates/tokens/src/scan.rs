@@ -1,7 +1,7 @@
 //! The one pass over the bytes that fills a [`TextProfile`].
 //!
 //! Text flows through a window of a few hundred bytes on the stack, as it stands or out of the inside of a JSON string,
-//! whose escapes become the characters they stand for on the way. Shapes look back a few bytes and never ahead, so
+//! whose escapes are decoded on the way. Shapes look back a few bytes and never ahead, so
 //! it makes no difference where a window ends or in how many pieces a text is pushed.
 
 use crate::ascii;

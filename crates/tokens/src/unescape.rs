@@ -68,7 +68,7 @@ impl Scanner {
     }
 }
 
-/// Copies plain bytes, and escapes of two characters as what they stand for, until `room` is full, `raw` ends or an
+/// Copies plain bytes, and decoded escapes of two characters, until `room` is full, `raw` ends or an
 /// escape comes that takes more than a look in the table. Returns how much was read and written.
 ///
 /// Escapes come every few words in source code, so plain bytes are copied sixteen at a time, and those with a

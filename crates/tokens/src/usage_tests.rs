@@ -27,7 +27,7 @@ fn anthropic_writes_may_come_only_by_lifetime() {
 }
 
 #[test]
-fn cache_writes_are_told_apart_by_lifetime() {
+fn cache_writes_are_distinguished_by_lifetime() {
     let json = r#"{"input_tokens":3,"cache_creation_input_tokens":120,"cache_read_input_tokens":0,
         "cache_creation":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":20},"output_tokens":1}"#;
     let reading = UsageReading::parse(json).unwrap();

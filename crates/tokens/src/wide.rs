@@ -1,6 +1,6 @@
-//! Shapes of text beyond ASCII, told apart by the first one or two bytes of a character.
+//! Shapes of text beyond ASCII, distinguished by the first one or two bytes of a character.
 //!
-//! What is told by the second byte of a character is counted there, where the first is already history: a count must not
+//! A shape that the second byte of a character decides is counted there, where the first is already history: a count must not
 //! depend on where a stretch ends.
 
 use crate::lanes::{HISTORY, Lane, SPAN, count, mask, within};

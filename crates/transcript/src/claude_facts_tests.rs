@@ -53,7 +53,7 @@ fn usage_noted_before_an_answer_stopped_is_unfinished() {
 }
 
 #[test]
-fn calls_without_an_id_are_told_apart_by_request_and_line() {
+fn calls_without_an_id_are_distinguished_by_request_and_line() {
     let line = |uuid: &str, request: &str| {
         format!(
             r#"{{"type":"assistant","uuid":"{uuid}","sessionId":"s",{request}"message":{{"role":"assistant","content":"x","usage":{{"output_tokens":1}}}}}}"#

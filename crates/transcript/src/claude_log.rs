@@ -1,4 +1,4 @@
-//! Claude Code session logs: one event a line, turned into the Anthropic messages they stand for.
+//! Claude Code session logs: one event a line, turned into Anthropic messages.
 //!
 //! One assistant answer is spread over several lines with the same `message.id`, and the results of its parallel calls
 //! arrive line by line in between; on the wire that is one assistant message followed by one user message. Content
@@ -89,7 +89,7 @@ pub(crate) fn sub_agents(trace: &LogTrace) -> Vec<SubAgent> {
     let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut agent_of: HashMap<&str, &str> = HashMap::new();
     for (index, event) in events.iter().enumerate().filter(|(_, event)| event.sidechain) {
-        // Older logs name no agent: a row belongs to whoever said the row it answers.
+        // Older logs name no agent: a row belongs to the agent of the row it answers.
         let agent = match (event.agent, agent_of.get(event.parent)) {
             ("", Some(agent)) => agent,
             ("", None) if event.uuid.is_empty() => "unnamed",
@@ -265,7 +265,7 @@ fn message_of(draft: &MessageDraft, events: &[ClaudeEvent<'_>]) -> Option<Messag
     Some(message)
 }
 
-/// The blocks of a content value; a plain string becomes the text block it stands for.
+/// The blocks of a content value; a plain string becomes a text block.
 fn blocks_of(content: &str) -> Vec<String> {
     let mut cursor = Cursor::new(content);
     let mut blocks = Vec::new();

@@ -134,7 +134,7 @@ fn a_broken_line_is_reported_with_its_number() {
 }
 
 #[test]
-fn what_programs_wrote_is_told_by_its_tags() {
+fn what_programs_wrote_is_shown_by_its_tags() {
     let context = r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>\n<cwd>/</cwd>\n</environment_context>"}]}"#;
     let transcript = read(&[&item(context), &item(USER)]);
     assert!(transcript.messages[0].is_machine_written());

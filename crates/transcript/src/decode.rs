@@ -295,7 +295,7 @@ fn trimmed(document: &SharedText) -> SharedText {
     document.slice(start..start + text.trim().len())
 }
 
-/// A Responses body whose `input` is one text stands for one user message.
+/// A Responses body whose `input` is one text is one user message.
 fn decode_single_input(
     document: &SharedText,
     from: usize,

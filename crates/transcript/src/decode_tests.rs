@@ -74,7 +74,7 @@ fn bodies_of_every_wire() {
 }
 
 #[test]
-fn plain_words_are_told_apart_by_what_stands_around_them() {
+fn plain_words_are_distinguished_by_what_stands_around_them() {
     let words = r#"[{"role":"user","content":"u"},{"role":"assistant","content":"a"}]"#;
     assert_eq!(read(words).wire_format, WireFormat::Chat);
     assert_eq!(read(&format!(r#"{{"system":"s","messages":{words}}}"#)).wire_format, WireFormat::Anthropic);

@@ -232,7 +232,7 @@ impl<'a> Cursor<'a> {
         }
         let start = self.at + 1;
         let Some((end, escaped)) = closing_quote(self.bytes, start) else {
-            // A string that never closes swallows the rest, so that a walk over broken text comes to an end.
+            // A string that never closes swallows the rest, so that a scan of broken text ends.
             self.at = self.bytes.len();
             return None;
         };

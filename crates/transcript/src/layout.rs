@@ -26,7 +26,7 @@ pub(crate) struct Layout {
     /// The text around the list when its first or last element is not the original one.
     opening: String,
     closing: String,
-    /// A message of ours that stands for the value at `list`, which is no list: a text given as the whole input.
+    /// The message that represents the value at `list` where that is not a list but a text, the whole input.
     stand_in: Option<SharedText>,
     /// Editors on some systems put one before the text; it is no part of the JSON.
     byte_order_mark: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Takes the style of an array from the gaps around and between its elements. Gaps may differ from one another;
-    /// the first one stands for all between elements that were not neighbours.
+    /// the first one is used between elements that were not neighbours.
     pub(crate) fn of_array(document: &SharedText, list: DocumentRange, items: &[DocumentRange]) -> Self {
         let text = document.as_str();
         let gap = |from: usize, to: usize| text.get(from..to).unwrap_or_default().to_owned();

@@ -1,11 +1,11 @@
 //! What a conversation is: messages of every wire format in one model, groups, and the rules a provider enforces.
 //!
 //! A [`Message`] keeps the JSON it arrived as and knows where its role, text, tool calls and results lie inside it;
-//! nothing is re-serialised, so an untouched message leaves byte for byte as it came. [`decode`] reads request
+//! nothing is re-serialised, so an untouched message is written byte for byte as it was read. [`decode`] reads request
 //! bodies, message lists and session logs; [`Groups`] says which messages belong together; [`cuts`](CutPoints::of)
-//! says where a conversation may be parted; [`violations`] names what a provider would refuse.
+//! says where a conversation may be cut; [`violations`] names what a provider would refuse.
 //!
-//! For whoever reads or writes conversations with models: importers, checkers, compactors.
+//! For programs that read or write conversations with models: importers, checkers, compactors.
 //!
 //! ```
 //! use throughline_transcript::{DecodeOptions, Groups, WireFormat, decode, violations};

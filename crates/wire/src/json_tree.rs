@@ -110,7 +110,7 @@ impl JsonNode {
         slot.list_mut()
     }
 
-    /// Whether it is a content part that is nothing but text; told without writing it out, which would cost a copy of
+    /// Whether it is a content part that is nothing but text; found without writing it out, which would cost a copy of
     /// all text so far for every delta.
     fn is_plain_text(&self) -> bool {
         match self {

@@ -40,7 +40,7 @@ fn objects_grow_member_by_member_and_untouched_ones_stay_as_they_came() {
 }
 
 #[test]
-fn list_elements_are_told_apart_by_index() {
+fn list_elements_are_distinguished_by_index() {
     assert_eq!(
         grown(
             "reasoning_details",

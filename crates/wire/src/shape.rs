@@ -1,5 +1,5 @@
-//! What a body or an event is, when it is not what was expected: an endpoint that speaks another wire should be told
-//! apart from one that is broken.
+//! What a body or an event is, when it is not what was expected: an endpoint that speaks another wire should be
+//! distinguished from one that is broken.
 
 use std::fmt;
 

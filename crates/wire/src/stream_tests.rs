@@ -87,7 +87,7 @@ fn an_early_end_keeps_what_was_received() {
 }
 
 #[test]
-fn nothing_at_all_is_told_apart() {
+fn nothing_at_all_is_distinguished() {
     for wire_format in WireFormat::ALL {
         assert_eq!(run(wire_format, "").interrupted().cause, Interruption::Empty);
         let mut stream = AnswerStream::new(wire_format);

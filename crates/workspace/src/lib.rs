@@ -3,7 +3,7 @@
 //! `cargo xtask stats` prints the figures; `tests/checks/layers.rs` keeps them within their limits.
 //!
 //! Parts: `source` finds crates and parses their files, `lines` counts production code, `imports` finds modules that
-//! import each other, `names` finds names that are defined twice or exported for nobody, `stats` puts them together.
+//! import each other, `names` finds names that are defined twice or exported without use, `stats` puts them together.
 
 mod imports;
 #[cfg(test)]

@@ -437,7 +437,7 @@ function Misses({ page, onPick }: { page: CallsPage; onPick: (call: Call) => voi
 
 type Told = { kind: "done" | "warning"; words: string };
 
-/** What was done is told on the page one is led to. */
+/** The result of an action, shown on the page that opens next. */
 let carried: Told | null = null;
 
 function Actions({ page, changed }: { page: SessionPage; changed: () => void }) {

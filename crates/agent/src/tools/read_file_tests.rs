@@ -70,7 +70,7 @@ async fn endless_lines_and_files_are_bounded() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_to_the_model() {
+async fn wrong_arguments_are_reported_to_the_model() {
     let (_folder, tool) = reader(&[]);
     for (arguments, word) in [
         (json!({}), "path"),

@@ -44,7 +44,7 @@ async fn names_are_found_by_globs() {
 }
 
 #[tokio::test]
-async fn bad_patterns_are_told_to_the_model() {
+async fn bad_patterns_are_reported_to_the_model() {
     let told = found(FILES, json!({"pattern": "("})).await.unwrap_err().to_string();
     assert!(told.contains("regular expression"), "{told}");
 }

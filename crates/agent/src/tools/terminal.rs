@@ -144,7 +144,7 @@ impl Terminal {
         };
         leash.0 = if ended.is_none() { leash.0 } else { None };
         match ended {
-            // Ctrl-C may reach a command that has only just been started before it reaches whoever waits for it.
+            // Ctrl-C may reach a command that has just been started before it reaches the task that waits for it.
             Some(Ok(End::Interrupted)) if is_cancelled_soon(cancel).await => Err(ToolError::Stopped),
             Some(Ok(end)) => {
                 let text = format!("{}[{end}]", child.output());
@@ -212,7 +212,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Nothing goes on behind the back of someone who left; whoever leaves may not wait for tasks to see to it.
+        // Nothing keeps running after the user left, and the program must not wait for tasks to stop it.
         for one in self.background().iter().filter(|one| one.ended.borrow().is_none()) {
             one.stop.cancel();
             signal_group(one.leader, Signal::Ask);
@@ -350,7 +350,7 @@ impl RunningCommand {
     }
 }
 
-/// A command and everything it started, which do not outlive whoever waits for them.
+/// A command and every process it started; they are killed when this value is dropped.
 struct ProcessGroup(Option<u32>);
 
 impl Drop for ProcessGroup {

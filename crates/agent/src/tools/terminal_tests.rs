@@ -156,7 +156,7 @@ async fn until_there(path: &std::path::Path) {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn whoever_leaves_leaves_nothing_running() {
+async fn user_who_leaves_leaves_nothing_running() {
     let (folder, tool) = terminal();
     let command = "trap 'echo > left.txt; exit' TERM; echo > up.txt; while :; do sleep 0.05; done";
     call(&tool, json!({"command": command, "background": true})).await.unwrap();
@@ -167,7 +167,7 @@ async fn whoever_leaves_leaves_nothing_running() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn whoever_stops_waiting_leaves_nothing_running_either() {
+async fn caller_that_stops_waiting_leaves_nothing_running() {
     let (folder, tool) = terminal();
     let (up, stop) = (folder.path().join("up.txt"), CancellationToken::new());
     // It does not listen when it is asked to end, and neither does what it started.

@@ -82,7 +82,7 @@ async fn a_model_with_a_smaller_window_folds_before_it_is_asked() {
             AgentEvent::Engine(EngineEvent::CompactionCompleted { trigger: Trigger::ModelSwitch, .. })
         )
     };
-    assert!(events.iter().any(folded), "it was folded because of the switch");
+    assert!(events.iter().any(folded), "it was compacted because of the switch");
     let again = |event: &&AgentEvent| matches!(event, AgentEvent::Engine(EngineEvent::Retrying { .. }));
     assert_eq!(events.iter().filter(again).count(), 0, "and nothing was refused before that");
 }

@@ -154,7 +154,10 @@ async fn three_hundred_turns_in_a_small_window() {
     let bodies: Vec<String> = stage.upstream.calls().iter().map(RecordedRequest::text).collect();
     let all: Vec<Vec<String>> = bodies.iter().map(|body| items(body)).collect();
     let moved = all.windows(2).filter(|pair| !pair[1].starts_with(&pair[0])).count();
-    assert_eq!(moved as u64, compactions, "the prefix moves when the conversation is folded, and never else");
+    assert_eq!(
+        moved as u64, compactions,
+        "the prefix moves when the conversation is compacted, and never else"
+    );
     let largest = bodies.iter().map(String::len).max().unwrap_or(0);
     assert!(largest < WINDOW as usize * 4, "{largest} bytes");
 

@@ -62,7 +62,7 @@ async fn a_model_reads_changes_and_answers_on_every_wire() {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_not_done_and_the_model_is_told() {
+async fn what_is_denied_is_not_done_and_the_model_sees_it() {
     let replies =
         vec![wanting(&[("terminal", r#"{"command":"touch made.txt"}"#)]), Reply::text("As you like.")];
     let stage = Stage::new(WireFormat::Chat, WINDOW, replies).await.answering(Answer::Deny);

@@ -15,7 +15,7 @@ const MAX_DAYS_AGO: Millis = 14;
 /// Longest time back that makes sense: about three hundred years.
 const MAX_BACK_DAYS: f64 = 110_000.0;
 
-/// The time and where it is told.
+/// The time, and the zone in which it is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Now {
     pub(crate) ms: Millis,

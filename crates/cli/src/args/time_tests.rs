@@ -13,7 +13,7 @@ fn ms(text: &str) -> Millis {
 }
 
 #[test]
-fn what_was_lately_is_told_by_how_long_ago() {
+fn what_was_lately_is_shown_by_how_long_ago() {
     let now = now();
     for (then, words) in [
         ("2026-11-15T12:00:00Z", "just now"),

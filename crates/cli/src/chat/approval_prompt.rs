@@ -17,7 +17,7 @@ pub(super) fn answer_of(typed: &str, for_session: bool) -> Option<Answer> {
     }
 }
 
-/// What is said to something that is no answer.
+/// The reply to input that is not an answer.
 pub(super) fn not_an_answer(typed: &str, for_session: bool) -> String {
     let session = if for_session { "s for this session, " } else { "" };
     let typed = shorten(&on_one_line(typed.trim()), 40);

@@ -170,7 +170,7 @@ fn run(repl: &Repl, words: &[&str]) -> Result<(), CliError> {
     run_in(&repl.setup.app, repl, words)
 }
 
-/// Carries out a command of the program with the model and the window of this conversation, whoever told them.
+/// Carries out a command of the program with the model and the window of this conversation, wherever they were set.
 fn run_here(repl: &Repl, words: &[&str]) -> Result<(), CliError> {
     run_in(&repl.setup.app.with_session(Some(repl.active_session())), repl, words)
 }
@@ -230,7 +230,7 @@ async fn compress(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {
     };
     repl.screen.rest();
     match result {
-        // What came of it was told as it happened.
+        // Events have shown the result already.
         Some(CompactionResult::Completed(_)) => {
             repl.warn_of_fading();
             repl.show_status();
@@ -251,7 +251,7 @@ fn rename(repl: &Repl, title: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whoever is asked for its models before one of them takes over has this long to answer.
+/// Time that an endpoint has to list its models.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A model that cannot take over, and what becomes of the conversation.

@@ -14,7 +14,7 @@ use crate::error::{CliError, Exit};
 use crate::model_client::{client, not_configured, refused};
 use crate::ui::text::{counted, on_one_line, shorten};
 
-/// Whoever is not on this machine refuses at once; whoever is may be busy with a model.
+/// A server that does not run refuses at once; one that does may be busy with a model.
 const PROBE: Duration = Duration::from_secs(4);
 /// Models that are listed to choose from.
 const MAX_LISTED: usize = 20;
@@ -28,7 +28,7 @@ const ON_THIS_MACHINE: [EndpointKind; 3] =
 /// Somebody who could serve a model.
 struct ProviderCandidate {
     endpoint: Endpoint,
-    /// What it has, where it was asked: whoever bills is asked only when chosen.
+    /// Its models, where it was asked: a provider that bills is asked only when it is chosen.
     models: Option<Vec<ListedModel>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn complete(
     }
 }
 
-/// Nothing says who is to be asked: whoever can be is found, told of and chosen from.
+/// No setting names a model: finds the endpoints that can be used, lists them and lets the user choose.
 async fn discover(setup: &ChatSetup, wish: ModelSpec) -> Result<ModelSpec, CliError> {
     let found = find_providers(setup).await;
     if found.is_empty() {
@@ -199,7 +199,7 @@ fn pick(
     }
 }
 
-/// One of the models of whoever was chosen: the only one, or the one a person names.
+/// One of the models of the endpoint that was chosen: the only one, or the one the user names.
 async fn choose_model(setup: &ChatSetup, chosen: &ProviderCandidate) -> Result<String, CliError> {
     let ProviderCandidate { endpoint, models } = chosen;
     let listed = match models {

@@ -3,7 +3,7 @@
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Whoever waits for Ctrl-C.
+/// The tasks that wait for Ctrl-C.
 pub(super) struct Interrupts {
     receiver: UnboundedReceiver<usize>,
     sender: UnboundedSender<usize>,
@@ -17,7 +17,7 @@ impl Interrupts {
         Self { receiver, sender }
     }
 
-    /// Where whoever reads keys tells of Ctrl-C.
+    /// Receives Ctrl-C from the reader of keys.
     pub(super) fn sender(&self) -> UnboundedSender<usize> {
         self.sender.clone()
     }

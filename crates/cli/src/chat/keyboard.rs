@@ -14,11 +14,11 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Told of each line that is queued.
 pub(super) type OnQueued = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Keys that nobody has read yet. Clones share them.
+/// Keys that were not read yet. Clones share them.
 #[derive(Clone)]
 pub(super) struct Keyboard {
     typed: Arc<Mutex<TypedKeys>>,
-    /// Whoever holds this reads the keys.
+    /// The task that holds this lock reads the keys.
     reading: Arc<Mutex<()>>,
     interrupts: UnboundedSender<usize>,
     on_queued: OnQueued,
@@ -76,7 +76,7 @@ impl Keyboard {
         self.typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever reads a line holds this meanwhile.
+    /// Held while a line is read.
     pub(super) fn reading(&self) -> MutexGuard<'_, ()> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Keyboard {
         Quiet { echo, keyboard: self.clone(), _watch: watch }
     }
 
-    /// Puts by what was typed so far: whoever reads next does not get it.
+    /// Sets aside what was typed so far: the next reader does not get it.
     pub(super) fn put_by(&self) {
         let reading = self.reading();
         let mut bytes = Vec::new();
@@ -101,7 +101,7 @@ impl Keyboard {
     fn take_in(&self, bytes: &[u8]) {
         let stops = bytes.iter().filter(|byte| **byte == CONTROL_C).count();
         if stops > 0 {
-            // Nobody listens any more once the conversation is over.
+            // The receiver is gone once the conversation is over.
             let _ = self.interrupts.send(stops);
         }
         for byte in bytes {
@@ -160,16 +160,16 @@ impl Keyboard {
         lines.join("\n")
     }
 
-    /// Has the terminal tell what is pasted from what is typed. Whoever reads a line ends that with the line.
+    /// Has the terminal mark pasted text, until the line is read.
     pub(super) fn mark_pastes(&self) {
         terminal::mark_pastes(terminal::Pastes::Marked);
     }
 }
 
-/// More lines than this nobody queues.
+/// More lines than this are not queued.
 const MOST_QUEUED: usize = 100;
 
-/// More than this nobody types while waiting.
+/// More than this is not typed while waiting.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// The keyboard is quiet.
@@ -267,7 +267,7 @@ mod terminal {
         }
     }
 
-    /// What Ctrl-Z is for: whoever has the terminal meanwhile sees what they type, and afterwards it is quiet again.
+    /// Handles Ctrl-Z: programs that have the terminal meanwhile show what is typed, and afterwards the echo is off again.
     pub(super) fn suspend() {
         let stdin = rustix::stdio::stdin();
         let Ok(silent) = tcgetattr(stdin) else { return };

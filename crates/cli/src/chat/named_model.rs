@@ -126,7 +126,7 @@ async fn missing(
     }
     let client = client(&setup.app, endpoint)?;
     let listed = tokio::time::timeout(LIST_PATIENCE, client.list_models(endpoint)).await;
-    // Who does not answer is told of when the model is asked.
+    // An endpoint that does not answer is reported when the model is called.
     let Ok(Ok(listed)) = listed else { return Ok(None) };
     Ok(not_listed(model, endpoint, &listed).map(|words| MissingModel { words, listed }))
 }

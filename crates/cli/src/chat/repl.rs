@@ -33,7 +33,7 @@ use crate::ui::text::{counted, printable, wrap};
 
 /// Sessions that are offered when one is to be named.
 const SESSIONS_OFFERED: usize = 50;
-/// However cold the cache is: whoever has just come may be about to type.
+/// Even if the cache has expired: a person who has just arrived may be about to type.
 const LEAST_IDLE: Duration = Duration::from_secs(2);
 /// From this compaction on detail fades; told once a conversation.
 const FADES_FROM: u64 = 2;
@@ -109,7 +109,7 @@ pub(super) struct Repl {
     warned_of_fading: bool,
 }
 
-/// What stops the turn that runs, shared with whoever asks questions in it.
+/// Stops the turn that runs; shared with the approval prompts of that turn.
 #[derive(Clone, Default)]
 struct TurnCanceller(Arc<Mutex<CancellationToken>>);
 
@@ -277,7 +277,7 @@ fn report_problem(
     let (app, screen) = (Arc::clone(app), Arc::clone(screen));
     async move {
         let Some(endpoint) = endpoint else { return };
-        // Whatever keeps a client from being made is told when the model is asked.
+        // The reason why a client cannot be made is reported when the model is called.
         let Ok(client) = client(&app, &endpoint) else { return };
         if let Some(wrong) = model_problem(&model, &endpoint, &client).await {
             screen.aside(&wrong);
@@ -306,7 +306,7 @@ fn wait_for_person(
             input
         };
         over.cancel();
-        // It ends where it stands; a panic in it has been told by then.
+        // It is cancelled; a panic in it has been reported by then.
         let _ = resting.join();
         input
     })
@@ -394,7 +394,7 @@ impl Repl {
         }
     }
 
-    /// Nobody says anything: what is being prepared is told when it is there, and once the provider's cache is cold the
+    /// While the user is idle: a prepared summary is reported when it is ready, and once the provider's cache is cold the
     /// older part may be compacted.
     async fn while_waiting(&mut self, over: &CancellationToken) {
         if self.agent.session().is_preparing() {
@@ -413,7 +413,7 @@ impl Repl {
                     self.warn_of_fading();
                     self.show_status();
                 }
-                // What came of it was told as it happened.
+                // Events have shown the result already.
                 Some(_) => {}
                 None if over.is_cancelled() => {
                     self.screen

@@ -71,7 +71,7 @@ struct ScreenState {
     passing: bool,
     /// Whether a person has just been shown what a tool will do.
     asked: bool,
-    /// Whether it was told that a summary is ready for this view.
+    /// Whether the screen has shown that a summary is ready for this view.
     told_ready: bool,
     /// Remarks that wait until nothing else is being written.
     later: Vec<String>,
@@ -170,7 +170,7 @@ impl Screen {
     /// Something that was found out meanwhile: above the line that is being typed, or once nothing else is being written.
     pub(super) fn aside(&self, text: &str) {
         let mut state = self.state();
-        // Whoever begins to type says what waits after that: it is said here, or there.
+        // A person who types sees pending words when they are done; otherwise they are shown here.
         if self.above().is_none() {
             state.later.push(text.to_owned());
             return;
@@ -229,7 +229,7 @@ impl Screen {
         let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
         match self.audience {
             Audience::Person if self.print_above(&text) => {}
-            // Nobody can be told when a terminal is gone.
+            // When the terminal is gone, there is nowhere to report it.
             Audience::Person => drop(self.app.print(&text)),
             Audience::Script => self.app.tell(&text),
             Audience::Program => {}

@@ -9,7 +9,7 @@ fn plain(text: &str) -> String {
 }
 
 #[test]
-fn a_compaction_is_told_in_figures() {
+fn a_compaction_is_shown_in_figures() {
     let report = CompressReport {
         tokens: BeforeAfter { before: 96_000, after: 22_000 },
         messages: BeforeAfter { before: 214, after: 31 },

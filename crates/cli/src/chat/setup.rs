@@ -64,7 +64,7 @@ pub(super) struct ConnectedModel {
     pub(super) output_cap_tokens: Option<u64>,
 }
 
-/// Whoever is asked and told in a conversation.
+/// The models, approvals and events of a conversation.
 #[derive(Clone)]
 pub(super) struct Frontend {
     pub(super) approver: Arc<dyn Approver>,
@@ -99,7 +99,7 @@ impl ChatSetup {
                 .because(io_words(&error))
         })?;
         let store = RecordStore::open(app)?;
-        // Search says itself when its model does not answer; a line in the middle of a conversation helps nobody.
+        // Search says itself when its model does not answer; a line in the middle of a conversation does not help.
         make_vectors(app, &settings, &store, |_| ());
         let asking = match (args.yolo, app.can_ask) {
             (true, _) => ApprovalMode::Never,
@@ -141,7 +141,7 @@ impl ChatSetup {
     fn reach(&self, wish: &ModelSpec, held_on: WireFormat) -> Result<Endpoint, EndpointError> {
         let on = |wire: WireFormat| self.endpoint(&ModelSpec { wire: Some(wire), ..wish.clone() });
         let reachable = |spoken: &WireFormat| *spoken == held_on || Request::can_translate(held_on, *spoken);
-        // Whoever set a wire knows what the server speaks.
+        // A wire format that the user set is not questioned.
         if let Some(spoken) = wish.wire.filter(reachable) {
             return on(spoken);
         }

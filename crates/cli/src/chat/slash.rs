@@ -62,7 +62,7 @@ const ALIASES: [(&str, &str); 15] = [
     ("models", "model"),
 ];
 
-/// Words that mean a command although they have no slash: whoever types one of them alone wants to leave.
+/// Words that mean a command although they have no slash: a person who types one of them alone wants to leave.
 const BARE: [(&str, &str); 3] = [("exit", "quit"), ("quit", "quit"), (":q", "quit")];
 
 /// Commands of other agents that have no counterpart here, and what to do instead.
@@ -83,7 +83,7 @@ const ELSEWHERE: [(&str, &str); 8] = [
     ("doctor", "`throughline doctor` in a shell examines the record"),
 ];
 
-/// What is said to a command that is none.
+/// The reply to an unknown command.
 pub(super) fn unknown_words(name: &str, nearest: Option<&str>) -> String {
     let shown = on_one_line(name);
     let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == name.to_lowercase());

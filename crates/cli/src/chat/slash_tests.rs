@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn commands_words_and_slips_are_told_apart() {
+fn commands_words_and_slips_are_distinguished() {
     assert_eq!(read("  hello "), ParsedLine::Words("hello"));
     assert_eq!(read("/compact database schema"), ParsedLine::Command("compress", "database schema"));
     assert_eq!(read("/QUIT"), ParsedLine::Command("quit", ""));

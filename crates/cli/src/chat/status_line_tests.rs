@@ -7,7 +7,7 @@ fn plain(pressure: Pressure, tally: &UsageTally, width: usize) -> String {
 }
 
 #[test]
-fn fading_is_told_with_the_count_that_is_true() {
+fn fading_is_shown_with_the_count_that_is_true() {
     assert!(fading(2).starts_with("this conversation has been compacted twice: "));
     assert!(fading(5).starts_with("this conversation has been compacted 5 times: "));
 }

@@ -96,7 +96,7 @@ pub(crate) fn examine(
     }
 }
 
-/// What even the doctor cannot look at. Others are sent to the doctor; here that would help nobody.
+/// What even the doctor cannot look at. Others are sent to the doctor; here that would not help.
 fn beyond_help(error: StoreError) -> CliError {
     match error {
         StoreError::Damaged { .. } | StoreError::Database { .. } => {
@@ -143,7 +143,7 @@ fn is_well(findings: &[RecordProblem]) -> bool {
     findings.iter().all(|finding| finding.severity() == throughline_store::Severity::Notice)
 }
 
-/// Scripts are told by the exit code. The hint depends on whether anything can be mended.
+/// Scripts see the exit code. The hint depends on whether anything can be mended.
 fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str) -> Result<(), CliError> {
     if is_well(findings) {
         return Ok(());

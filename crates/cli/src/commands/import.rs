@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ImportArgs, app: &App) -> Result<(), CliError> {
     } else {
         app.print(&view::render(&report, app.width))?;
     }
-    // A record that cannot be written ends the import at once; what was done until then is told above.
+    // A record that cannot be written ends the import at once; the lines above show what was done until then.
     done.map_err(refused)?;
     kept?;
     freed?;

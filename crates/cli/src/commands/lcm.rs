@@ -151,7 +151,7 @@ fn show(args: &LcmShowArgs, app: &App, limits: &RecallLimits) -> Result<(), CliE
     app.print(&out)
 }
 
-/// The messages a node stands for, all of them, page by page.
+/// All messages that a node covers, page by page.
 fn messages(
     args: &LcmShowArgs,
     app: &App,

@@ -1,20 +1,17 @@
 //! `throughline mcp`: recall for agents that speak the Model Context Protocol, over standard input and output.
 
+mod tool_server;
+
 use std::sync::Arc;
 
 use clap::Args;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-};
-use rmcp::service::{RequestContext, RoleServer};
-use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest, ToolSchema};
 use throughline_lcm::{RecallToolset, RecordToolError, RecordTools};
 use throughline_store::{Owner, Store};
 
 use crate::app::App;
+use crate::commands::mcp::tool_server::{ToolOutcome, Tools};
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
@@ -41,10 +38,6 @@ An agent starts this program itself; add it once:
 Conversations are recorded by the gateway (`throughline serve`), by `throughline chat`,
 or with `throughline import`.
 ";
-
-const INSTRUCTIONS: &str = "Recalls what was said in earlier and in this conversation, also what is no longer in view: \
-    recall_search finds it in all conversations, recall_messages and recall_artifact show the whole of it; lcm_grep, \
-    lcm_describe and lcm_expand search one conversation, list its summaries with the messages they replace, and expand them.";
 
 /// The same for programs.
 fn how_to_add() -> Value {
@@ -93,11 +86,12 @@ pub(crate) fn run(args: &McpArgs, app: &App) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| failed(io_words(&error)))?;
     runtime.block_on(boxed(async {
-        let recall = RecallServer::open(app).await?;
-        let serving = recall.serve(rmcp::transport::io::stdio()).await;
-        // An agent that leaves before it has said who it is needs no answer.
-        let Ok(serving) = serving else { return Ok(()) };
-        serving.waiting().await.map(drop).map_err(|error| failed(error.to_string()))
+        let recall = Arc::new(RecallServer::open(app).await?);
+        match tool_server::serve(recall, tokio::io::stdin(), tokio::io::stdout()).await {
+            // An agent that has left needs no answer.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(failed(io_words(&error))),
+            _ => Ok(()),
+        }
     }))
 }
 
@@ -116,7 +110,6 @@ fn tools_of_one_session(answers_questions: bool) -> impl Iterator<Item = ToolSch
 }
 
 /// The record, for the agent that calls.
-#[derive(Clone)]
 struct RecallServer {
     store: Arc<dyn Store>,
     owner: Owner,
@@ -146,7 +139,7 @@ impl RecallServer {
     }
 
     /// Answers a call of the tools for one conversation, which is named among the arguments.
-    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, RecordToolError> {
+    async fn within(&self, name: &str, mut arguments: Map<String, Value>) -> Result<String, RecordToolError> {
         let Some(Value::String(reference)) = arguments.remove("session") else {
             return Err(RecordToolError::Refused(
                 "`session` says which conversation is meant, such as `last`".to_owned(),
@@ -170,7 +163,7 @@ impl RecallServer {
         }
     }
 
-    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, RecordToolError> {
+    async fn across(&self, name: &str, arguments: Map<String, Value>) -> Result<String, RecordToolError> {
         let (store, owner, name) = (Arc::clone(&self.store), self.owner.clone(), name.to_owned());
         let looking = move || RecordTools::new(store.as_ref(), &owner).call(&name, Value::Object(arguments));
         tokio::task::spawn_blocking(looking)
@@ -179,47 +172,26 @@ impl RecallServer {
     }
 }
 
-impl ServerHandler for RecallServer {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("throughline", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
-    }
+impl Tools for RecallServer {
+    const INSTRUCTIONS: &'static str = "Recalls what was said in earlier and in this conversation, also what is no longer in view: \
+        recall_search finds it in all conversations, recall_messages and recall_artifact show the whole of it; lcm_grep, \
+        lcm_describe and lcm_expand search one conversation, list its summaries with the messages they replace, and expand them.";
 
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    fn schemas(&self) -> Vec<ToolSchema> {
         let of_one_session = tools_of_one_session(self.engines.answers_questions());
-        let tools = RecordTools::schemas().into_iter().chain(of_one_session).map(|tool| {
-            let parameters = match tool.parameters {
-                Value::Object(parameters) => parameters,
-                _ => JsonObject::default(),
-            };
-            Tool::new(tool.name, tool.description, parameters)
-        });
-        Ok(ListToolsResult::with_all_items(tools.collect()))
+        RecordTools::schemas().into_iter().chain(of_one_session).collect()
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let (name, arguments) = (request.name.into_owned(), request.arguments.unwrap_or_default());
-        let answered = if RecallToolset::NAMES.contains(&name.as_str()) {
-            self.within(&name, arguments).await
+    async fn call(&self, name: &str, arguments: Map<String, Value>) -> ToolOutcome {
+        let answered = if RecallToolset::NAMES.contains(&name) {
+            self.within(name, arguments).await
         } else {
-            self.across(&name, arguments).await
+            self.across(name, arguments).await
         };
-        let result = match answered {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(RecordToolError::Refused(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
-            Err(RecordToolError::UnknownTool) => {
-                return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
-            }
-        };
-        Ok(result.into())
+        match answered {
+            Ok(text) => ToolOutcome::Answered(text),
+            Err(RecordToolError::Refused(words)) => ToolOutcome::Refused(words),
+            Err(RecordToolError::UnknownTool) => ToolOutcome::Unknown,
+        }
     }
 }

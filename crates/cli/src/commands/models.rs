@@ -189,7 +189,7 @@ impl ModelLookup<'_> {
     }
 
     fn rates(&self, model: &ModelAtEndpoint) -> MillionTokenPrices {
-        // Large prompts may be dearer, so the price of a million is ten times that of a prompt of ordinary size.
+        // Large prompts may be more expensive, so the price of a million is ten times that of a prompt of ordinary size.
         const TOKENS: u64 = 100_000;
         const TIMES: u64 = 10;
         let provider = model.endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name());

@@ -4,14 +4,14 @@ mod view;
 
 use clap::Args;
 use serde_json::json;
-use throughline_store::{CallFilter, Savings, Session};
+use throughline_store::Savings;
 use throughline_tokens::Cost;
 
 use crate::app::App;
-use crate::args::time::{TimeArg, parse_time};
+use crate::commands::call_scope::{CallScope, CallScopeArgs, TitleFor};
 use crate::error::CliError;
 use crate::model_catalogue::catalogue;
-use crate::record::{OpenRecord, refused};
+use crate::record::refused;
 use crate::ui::output::print_json;
 
 /// Show what Throughline saved: what was paid, and what the same requests would have cost directly
@@ -27,12 +27,8 @@ of the same requests without Throughline is an estimate: it includes the message
 that were not sent, by the rules of the provider's cache. A request that would not
 have fit the window is counted with the size of the window.")]
 pub(crate) struct SavingsArgs {
-    /// The conversation: an id, a unique prefix of one, a title, or last; without it, everything
-    #[arg(value_name = "ID")]
-    id: Option<String>,
-    /// Only calls since then: 7d, 12h, today, 2026-11-15
-    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
-    since: Option<TimeArg>,
+    #[command(flatten)]
+    calls: CallScopeArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -40,23 +36,7 @@ pub(crate) struct SavingsArgs {
 
 /// Carries out the command.
 pub(crate) fn run(args: &SavingsArgs, app: &App) -> Result<(), CliError> {
-    let record = match &args.id {
-        Some(reference) => Some(OpenRecord::open_to_read(app, reference)?),
-        None => OpenRecord::open_existing(app)?,
-    };
-    let tip = match (&record, &args.id) {
-        (Some(record), Some(reference)) => {
-            let tip = record.tip(reference)?;
-            let title = if args.json { tip.title.clone() } else { record.name_of(&tip)? };
-            Some(Session { title, ..tip })
-        }
-        _ => None,
-    };
-    let filter = CallFilter {
-        chain_of: tip.as_ref().map(|tip| tip.id.clone()),
-        since_ms: args.since.map(|moment| moment.start(&app.now())),
-        until_ms: None,
-    };
+    let CallScope { record, tip, filter } = args.calls.open(app, TitleFor::json(args.json))?;
     let savings = match &record {
         Some(record) => {
             let catalogue = catalogue(app)?;

@@ -86,7 +86,7 @@ fn list(args: &SessionListArgs, app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Conversations in which something was said. One that was only opened tells nobody anything.
+/// Conversations in which something was said. One that was only opened says nothing.
 fn begun(record: &OpenRecord<'_>, mut filter: SessionFilter) -> Result<Vec<Conversation>, CliError> {
     let wanted = filter.limit.unwrap_or(usize::MAX);
     let mut begun = Vec::new();

@@ -4,16 +4,16 @@ pub(super) mod view;
 
 use clap::Args;
 use serde_json::json;
-use throughline_store::{CallFilter, Savings, SavingsTotal, Session, UsageOverview};
+use throughline_store::{Savings, SavingsTotal, Session, UsageOverview};
 
 use crate::app::App;
 use crate::args::WindowArgs;
-use crate::args::time::{TimeArg, parse_time};
+use crate::commands::call_scope::{CallScope, CallScopeArgs, TitleFor};
 use crate::error::CliError;
 use crate::limits::TranscriptLimits;
 use crate::model_catalogue::catalogue;
+use crate::record::refused;
 use crate::record::session_context::{ContextUse, in_use};
-use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 
 /// Show the usage and cost of calls: tokens by bucket, cache share, money, context in use
@@ -28,12 +28,8 @@ Tokens are those that the provider reported, or estimates that are marked as suc
 Prices are those of the catalogue; calls of models without a price count as
 unpriced.")]
 pub(crate) struct UsageArgs {
-    /// The conversation: an id, a unique prefix of one, a title, or last; without it, everything
-    #[arg(value_name = "ID")]
-    id: Option<String>,
-    /// Only calls since then: 7d, 12h, today, 2026-11-15
-    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
-    since: Option<TimeArg>,
+    #[command(flatten)]
+    calls: CallScopeArgs,
     #[command(flatten)]
     window: WindowArgs,
     /// Print one JSON object
@@ -52,23 +48,7 @@ pub(crate) struct UsagePage<'a> {
 
 /// Carries out the command.
 pub(crate) fn run(args: &UsageArgs, app: &App) -> Result<(), CliError> {
-    let record = match &args.id {
-        Some(reference) => Some(OpenRecord::open_to_read(app, reference)?),
-        None => OpenRecord::open_existing(app)?,
-    };
-    let tip = match (&record, &args.id) {
-        (Some(record), Some(reference)) => {
-            let tip = record.tip(reference)?;
-            let title = if args.json { tip.title.clone() } else { record.name_of(&tip)? };
-            Some(Session { title, ..tip })
-        }
-        _ => None,
-    };
-    let filter = CallFilter {
-        chain_of: tip.as_ref().map(|tip| tip.id.clone()),
-        since_ms: args.since.map(|moment| moment.start(&app.now())),
-        until_ms: None,
-    };
+    let CallScope { record, tip, filter } = args.calls.open(app, TitleFor::json(args.json))?;
     let calls = match &record {
         Some(record) => UsageOverview::of(&record.store, &record.owner, &filter).map_err(refused)?,
         None => UsageOverview::default(),

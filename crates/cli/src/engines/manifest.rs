@@ -11,7 +11,7 @@ use crate::ui::text::on_one_line;
 
 const FILE_NAME: &str = Manifest::FILE_NAME;
 
-/// Where programs are looked for when nobody says so.
+/// Where programs are looked for by default.
 const USUAL_PATH: &str = "/bin:/usr/bin";
 
 /// What is wrong with an engine, as far as can be seen without starting it.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 #[cfg(feature = "postgres")]
 use throughline_store::PostgresStore;
-use throughline_store::{Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress};
+use throughline_store::{
+    FleetStore, Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress,
+};
 
 use super::refused;
 use crate::app::App;
@@ -73,7 +75,7 @@ impl RecordPlace {
         }
     }
 
-    /// The file, or what stands for one in messages.
+    /// The file, or its place in messages.
     pub(crate) fn path(&self) -> PathBuf {
         match self {
             Self::File(path) => path.clone(),
@@ -146,6 +148,15 @@ impl RecordStore {
         }
     }
 
+    /// What gateways on this record share, if it is on a server.
+    pub(crate) fn fleet(&self) -> Option<Arc<dyn FleetStore>> {
+        match self {
+            Self::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => Some(Arc::<PostgresStore>::clone(store)),
+        }
+    }
+
     /// The record in a file, if it is one.
     pub(crate) fn in_file(&self) -> Option<&Arc<SqliteStore>> {
         match self {
@@ -204,7 +215,25 @@ fn open_server(app: &App, server: &ServerSettings) -> Result<RecordStore, CliErr
 
 #[cfg(not(feature = "postgres"))]
 fn open_server(_: &App, _: &ServerSettings) -> Result<RecordStore, CliError> {
-    Err(CliError::new(Exit::BadConfig, "this program cannot use a record on PostgreSQL")
-        .because("`store.url` names one, and the program was built without the Cargo feature `postgres`")
-        .hint("use a released package, or build with `--features postgres`"))
+    Err(without_postgres("`store.url` names one"))
+}
+
+/// The error of a program that was built without PostgreSQL. `needed_by` says what names a database.
+#[cfg(any(test, not(feature = "postgres")))]
+pub(crate) fn without_postgres(needed_by: &str) -> CliError {
+    CliError::new(Exit::BadConfig, "this program cannot use a record on PostgreSQL")
+        .because(format!("{needed_by}, and the program was built without the Cargo feature `postgres`"))
+        .hint("use a released package, or build with `--features postgres`")
+}
+
+#[cfg(test)]
+mod place_tests {
+    use super::*;
+
+    #[test]
+    fn program_without_postgres_names_the_feature_and_what_to_do() {
+        let error = without_postgres("`store.url` names one").render();
+        assert!(error.contains("Cargo feature `postgres`"), "{error}");
+        assert!(error.contains("use a released package"), "{error}");
+    }
 }

@@ -22,7 +22,7 @@ const MOST_OPENED: usize = 10_000;
 pub(super) struct ServeLog {
     app: Arc<App>,
     form: LogForm,
-    /// How each conversation was opened whose first request has no line yet: it is told in that line.
+    /// How each conversation was opened whose first request has no line yet: that line will contain it.
     opened: Mutex<HashMap<SessionId, String>>,
     totals: Mutex<ServeTotals>,
 }
@@ -118,7 +118,7 @@ impl ServeLog {
         }
     }
 
-    /// Something whoever runs the gateway should know.
+    /// A warning to the operator.
     pub(super) fn warn(&self, text: &str) {
         match self.form {
             LogForm::Json => self.write(json!({ "event": "warning", "text": text }), Level::Warning),

@@ -37,7 +37,7 @@ fn served(status: u16, end: AnswerEnd) -> GatewayEvent {
 }
 
 #[test]
-fn a_summary_that_a_model_could_not_write_is_told_with_the_reason() {
+fn a_summary_that_a_model_could_not_write_is_shown_with_the_reason() {
     let event = compacted(Quality::Rules, &["compacted by rules, because cheap-model refused the key (401)"]);
     let words = line(&event).unwrap();
     assert!(

@@ -18,7 +18,7 @@ pub(super) fn can_tell() -> bool {
     TABLES.iter().any(|table| std::fs::metadata(table).is_ok())
 }
 
-/// What tells programs of this user from those of others, where that can be told.
+/// Distinguishes programs of this user from those of others, on systems that show it.
 pub(super) fn check() -> Option<PeerCheck> {
     can_tell().then(|| Arc::new(user_of) as PeerCheck)
 }
@@ -28,7 +28,7 @@ fn user_of(peer: SocketAddr, own: SocketAddr) -> PeerUser {
     let found = tables.filter_map(|table| user_in(&table, peer, own)).next();
     match found {
         Some(user) if user == ADMINISTRATOR || user == this_user() => PeerUser::Allowed,
-        // A connection that is in no table any more is gone, and so is whoever would read the answer.
+        // A connection that is in no table any more is closed, and its client with it.
         Some(_) | None => PeerUser::Other,
     }
 }

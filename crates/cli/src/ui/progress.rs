@@ -23,7 +23,7 @@ impl<'a> ProgressLine<'a> {
         Self { app, drawn: None }
     }
 
-    /// Whether anything would be seen now; saves making words that nobody reads.
+    /// Whether anything would be seen now; saves composing words that are not read.
     pub(crate) fn is_due(&self) -> bool {
         self.app.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
     }
@@ -35,7 +35,7 @@ impl<'a> ProgressLine<'a> {
         }
     }
 
-    /// Shows words that will stand for a while. A full line would make the terminal go to the next.
+    /// Shows words that stay for a while. A full line would make the terminal go to the next.
     fn show_at_once(&mut self, words: &str) {
         if self.app.watched {
             self.drawn = Some(Instant::now());

@@ -144,7 +144,7 @@ fn without_a_model_it_says_how_to_get_one() {
 }
 
 #[test]
-fn a_dead_endpoint_and_a_wrong_key_are_told_with_what_to_do() {
+fn a_dead_endpoint_and_a_wrong_key_are_shown_with_what_to_do() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let dead = runtime.block_on(throughline_testkit::refused_url()).unwrap();
     let world = World::with_config(&format!(
@@ -227,7 +227,7 @@ fn unknown_engine_gives_way_to_the_fallback_that_is_configured() {
 }
 
 #[test]
-fn a_broken_engine_stops_no_conversation_and_is_told_of_once() {
+fn a_broken_engine_stops_no_conversation_and_is_reported_once() {
     // What lies in the directory, and what is said of it.
     let table = [
         ("bare", None, "plugin.yaml is missing"),

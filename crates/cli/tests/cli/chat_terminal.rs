@@ -331,7 +331,7 @@ fn what_was_typed_before_a_question_does_not_answer_it() {
 }
 
 #[test]
-fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
+fn once_the_cache_is_cold_the_older_part_is_compacted_while_nobody_types() {
     let served = served(Script::answering(|request| {
         Reply::text(format!("{}That was about {}.", "Words without end. ".repeat(250), last(request)))
     }));
@@ -361,7 +361,7 @@ fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
     terminal.press("\r");
     terminal.see("That was about a line that is being typed.");
     terminal.prompt();
-    // Whoever goes back does not find it folded again.
+    // A user who goes back does not find it compacted again.
     terminal.press("/undo\r");
     terminal.see("the model sees the earlier messages again");
     terminal.prompt();

@@ -176,7 +176,7 @@ fn world_with_outline() -> World {
 }
 
 #[test]
-fn an_installed_engine_is_checked_and_what_it_does_is_told() {
+fn an_installed_engine_is_checked_and_what_it_does_is_reported() {
     let world = world_with_outline();
     let place = world.home().join("plugins/context_engine/outline");
     let place = place.to_str().unwrap();
@@ -191,7 +191,7 @@ fn an_installed_engine_is_checked_and_what_it_does_is_told() {
 }
 
 #[test]
-fn an_engine_that_breaks_the_protocol_is_told_where_and_what_it_says() {
+fn an_engine_that_breaks_the_protocol_is_reported_with_place_and_words() {
     let world = World::with_config("");
     // Answers everything with `true`.
     let script = r#"while read -r line; do id=${line#*\"id\":}; id=${id%%,*}

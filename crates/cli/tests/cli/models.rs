@@ -128,7 +128,7 @@ fn the_first_thing_said_is_what_is_wrong_and_what_mends_it() {
         (
             "the wire of Anthropic where Chat Completions was set",
             Reply::json(401, anthropic),
-            "the key was not accepted (HTTP 401): ADDRESS wants its key as the anthropic wire sends it: set `model.wire` to `anthropic`, or check `model.base_url`",
+            "the key was not accepted (HTTP 401): ADDRESS requires its key as the anthropic wire sends it: set `model.wire` to `anthropic`, or check `model.base_url`",
         ),
         (
             "a page for people",
@@ -160,7 +160,7 @@ fn the_first_thing_said_is_what_is_wrong_and_what_mends_it() {
 }
 
 #[test]
-fn a_model_that_an_endpoint_does_not_have_is_told() {
+fn a_model_that_an_endpoint_does_not_have_is_reported() {
     let listed = r#"{"data":[{"id":"fable-9-20260101"},{"id":"small:latest"},{"id":"Maker/Large"}]}"#;
     let served = answering("/here/models", Reply::json(200, listed));
     let world = World::with_config(&format!("model: {{base_url: '{}/here'}}", served.upstream.url()));

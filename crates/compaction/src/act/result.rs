@@ -34,9 +34,9 @@ pub struct ActOutcome {
     pub chars: u32,
     /// Lines of the answer.
     pub lines: u32,
-    /// Hits of a search, where they are told.
+    /// Hits of a search, if it reports them.
     pub hits: Option<u32>,
-    /// Exit status of a command, where it is told.
+    /// Exit status of a command, if it is reported.
     pub exit: Option<i32>,
     /// How it ended, as far as the answer shows.
     pub status: CallStatus,

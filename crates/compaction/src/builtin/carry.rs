@@ -1,4 +1,4 @@
-//! Carrying earlier notes forward: what still holds stays, what is done moves, what was said again is told anew.
+//! Carrying earlier notes forward: what still holds stays, what is done moves, what was repeated is written anew.
 
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
@@ -79,7 +79,7 @@ fn carried_line(text: &str, recency: f32) -> Line {
     Line { message: 0, text: text.to_owned(), value }
 }
 
-/// Joins turns of earlier notes with new ones: the turn that went on is one, and what is told anew is not told twice.
+/// Joins turns of earlier notes with new ones: a turn that went on is one, and nothing is listed twice.
 pub(super) fn join(mut carried: Vec<Turn>, fresh: Vec<Turn>) -> Vec<Turn> {
     let mut said = Said::default();
     for turn in &fresh {
@@ -119,7 +119,7 @@ pub(super) fn join(mut carried: Vec<Turn>, fresh: Vec<Turn>) -> Vec<Turn> {
     {
         out.push(more);
     }
-    // A turn that is told under its number stays in the order of numbers.
+    // A numbered turn stays in the order of numbers.
     out.extend(rest);
     out.sort_by_key(|turn| turn.number.unwrap_or(u32::MAX));
     out

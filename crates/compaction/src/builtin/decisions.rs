@@ -70,7 +70,7 @@ const BY_PERSON: f32 = 3.0;
 const STEERED: f32 = 3.4;
 const BY_AGENT: f32 = 1.8;
 const DESCRIBED: f32 = 1.5;
-/// Longer words that change the course are told by their sentences.
+/// Of longer words that change the course, only the sentences that do so are listed.
 const COURSE_CHARS: usize = 260;
 
 /// What a decision of earlier notes is worth, by its form.

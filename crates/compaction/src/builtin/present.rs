@@ -12,16 +12,16 @@ use crate::stems::stems;
 use super::draft::{Line, Price, Said, choose, choose_for, quoted, short_path};
 use super::story::Scope;
 
-/// A command is cut here where its outcome is told.
+/// Characters of a command beside its outcome.
 const RUN_CHARS: usize = 72;
-/// Commands that are the same for so many characters are told apart only where there is room.
+/// Commands with so many equal first characters are listed once, unless there is room.
 const SAME_START_CHARS: usize = 36;
 const OLDER_ALIKE: f32 = 2.0;
-/// Commands that only showed something are told up to this many, the newest.
+/// Commands that only showed something are listed up to this many, the newest.
 const MAX_LOOKS: usize = 8;
-/// Files of the last search that are told.
+/// Files of the last search that are listed.
 const MAX_FOUND: usize = 12;
-/// Commands of checks that are told.
+/// Commands of checks that are listed.
 const MAX_CHECKS: usize = 4;
 /// Files in hand: of this turn, and with those of earlier turns where it has touched fewer.
 const MAX_IN_HAND: usize = 14;
@@ -99,7 +99,7 @@ pub(super) fn in_progress(
     let mut files = in_hand(state, request.message);
     if !files.is_empty() {
         let told = |files: &[String]| format!("Files in hand: {}", files.join("; "));
-        // Where there is little room the newest are told, so that the checks fit beside them.
+        // Where there is little room only the newest are listed, so that the checks fit beside them.
         while files.len() > LEAST_IN_HAND && price.tokens(&told(&files)) * 2 > budget {
             files.pop();
         }

@@ -43,10 +43,10 @@ const SHOWN: f32 = 0.9;
 const FAILURE: f32 = 1.3;
 /// A line of fewer words that names nothing exact is an exclamation or a heading, unless it is the whole answer.
 const LEAST_WORDS: usize = 3;
-/// Words of the person are told before anything else.
+/// Words of the person come before anything else.
 const PERSON: f32 = 9.0;
 
-/// What of a conversation is told: the messages in a range.
+/// The part of a conversation that is described: the messages in a range.
 pub(super) struct Scope<'a> {
     pub(super) state: &'a State,
     pub(super) from: u32,
@@ -57,7 +57,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Whether a message is told.
+    /// Whether a message is described.
     pub(super) fn has(&self, message: u32) -> bool {
         (self.from..self.to).contains(&message)
     }
@@ -84,7 +84,7 @@ pub(super) fn turns(
     let mut turns: Vec<Turn> = vec![Turn { begin: scope.from, ..Turn::default() }];
     let requests = &scope.state.requests;
     for (at, request) in requests.iter().enumerate() {
-        // A request that was sent again is told where it was sent last.
+        // A request that was sent again is listed where it was sent last.
         let again = |later: &Request| later.begins_turn() && is_same(&later.words, &request.words);
         let is_again = request.fate == Fate::Superseded && requests.iter().skip(at + 1).any(again);
         if !request.begins_turn() || !scope.has(request.message) || is_again {
@@ -159,7 +159,7 @@ pub(super) fn turns(
 
 /// Words of a line in a row by which it is known again.
 const SHINGLE: usize = 3;
-/// A line is told elsewhere where so many of a hundred of its words in a row are, and all of its words.
+/// A line counts as shown elsewhere where so many of a hundred of its words in a row are, and all of its words.
 const TOLD_PERCENT: usize = 75;
 
 /// Drops lines that later lines say again, as reports at the end of each turn do. The newest stays.

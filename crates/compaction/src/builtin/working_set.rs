@@ -25,13 +25,13 @@ use super::draft::Price;
 use super::files::path_of;
 use super::topic::Topic;
 
-/// Strings less likely than this to be used again are not told: a hundred of them would spare less than one look.
+/// Strings less likely than this to be used again are left out: a hundred of them would spare less than one look.
 const WORTH_TELLING: f32 = 0.000_5;
-/// Longer strings are not told.
+/// Longer strings are left out.
 const MAX_TEXT_BYTES: usize = 160;
 /// Longer lines are data, or cost more than what they carry.
 const MAX_LINE_BYTES: usize = 200;
-/// A line says how its names belong together; a bare name does not. A name has to be so much cheaper to be told alone.
+/// A line says how its names belong together; a bare name does not. A name has to be so much cheaper to be listed alone.
 const LINE_WORTH: f32 = 1.5;
 /// Share of the room that names alone may take. Notes may have a tenth of bare names in all; the check adds some of its own.
 const NAMES_PERCENT: u64 = 66;
@@ -39,7 +39,7 @@ const NAMES_PERCENT: u64 = 66;
 const MAX_SOURCES: usize = 64;
 /// Bytes of those texts in all, so that one compaction has a bounded cost.
 const MAX_SOURCE_BYTES: usize = 256 * 1024;
-/// A string that was written oftener than this is not told by what one edit took out.
+/// A string that was written oftener than this is still in the file after one edit removed it.
 const OLD_TEXTS: u32 = 3;
 /// A shorter name says nothing without its line: `-s`, `-am`.
 const LEAST_NAME_BYTES: usize = 4;
@@ -57,7 +57,7 @@ struct Ranked<'a> {
     home: Option<u32>,
 }
 
-/// Where lines are told.
+/// The groups of lines in the notes.
 struct Place<'a> {
     label: &'a str,
     is_file: bool,
@@ -75,7 +75,7 @@ struct SourceLine {
     carries: Range<usize>,
 }
 
-/// Lines that may be told. Their texts lie in one string and what they carry in one list: there are thousands of them.
+/// Lines that may be listed. Their texts lie in one string and what they carry in one list: there are thousands of them.
 #[derive(Default)]
 struct SourceLines {
     lines: Vec<SourceLine>,
@@ -93,7 +93,7 @@ impl SourceLines {
     }
 }
 
-/// Something that can be told, with what it was worth when it was looked at last.
+/// A candidate, with its worth when it was weighed last.
 struct Offer {
     rate: f32,
     what: What,
@@ -176,7 +176,7 @@ pub(super) fn add(
     }
     picked.sort_unstable();
     let mut taken: Vec<&SourceLine> = picked.into_iter().rev().filter_map(|at| lines.lines.get(at)).collect();
-    // A line with a secret is not told at all. Only what was chosen is searched for any: the search costs more than the rest.
+    // A line with a secret is left out. Only what was chosen is searched for any: the search costs more than the rest.
     taken.retain(|line| matches!(request.ledger.mask(lines.text(line)), Cow::Borrowed(_)));
     taken.sort_by_key(|line| (line.place, line.at));
     let taken: Vec<(usize, &str)> = taken.into_iter().map(|line| (line.place, lines.text(line))).collect();
@@ -260,7 +260,7 @@ fn choose(
         if now <= 0.0 {
             continue;
         }
-        // What was told since may have taken from its worth: it waits for its new turn.
+        // Lines chosen since may have reduced its worth: it is queued again.
         if now < offer.rate && offers.peek().is_some_and(|next| next.rate > now) {
             offers.push(Offer { rate: now, what: offer.what });
             continue;
@@ -506,7 +506,7 @@ fn push_text(value: RawJson<'_>, out: &mut String) -> bool {
     inner.map(|inner| unescape_into(inner, out)).is_some()
 }
 
-/// The file or the command that a call is told under.
+/// The file or the command under which a call is listed.
 fn label_of(ledger: &Ledger, act: u32) -> Option<(&str, bool)> {
     let act = ledger.act(act).filter(|act| !act.target.is_empty())?;
     let is_file = matches!(act.family, ToolFamily::Read | ToolFamily::Write | ToolFamily::Edit);

@@ -42,7 +42,7 @@ const MOST_LINES_PERCENT: u64 = 34;
 const LEAST_TOKENS: u64 = 140;
 /// Requests up to this length are quoted whole also where the room is small; most are shorter.
 const USUAL_REQUEST_CHARS: usize = 400;
-/// Share of the notes for what belongs to the focus. People are told 60 to 70 %.
+/// Share of the notes for what belongs to the focus. The guide says 60 to 70 %.
 const FOCUS_PERCENT: u64 = 61;
 /// The sections beside the story take at most this share.
 const MOST_BESIDE_STORY_PERCENT: u64 = 60;
@@ -50,7 +50,7 @@ const MOST_BESIDE_STORY_PERCENT: u64 = 60;
 const TITLE_CHARS: usize = 200;
 /// A request shorter than this says little by itself.
 const FEW_WORDS: usize = 60;
-/// Of a first request shorter than this it is told how the agent put it; a longer one describes its task itself.
+/// A first request shorter than this is completed by the agent's own description; a longer one describes its task itself.
 const FRAMED_WORDS: usize = 400;
 /// So many statements of the agent behind a request may tell how it understood it.
 const GOAL_STATEMENTS: usize = 8;
@@ -70,7 +70,7 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let mut budget = (wanted * (100 - LINES_PERCENT) / 100).saturating_sub(empty);
     let mut focus_percent = FOCUS_PERCENT;
     if topic.is_set() {
-        // What has to be told beside the focus takes room too: the share is set right by what came of it.
+        // Entries that are required beside the focus take room too: the share is corrected by the result.
         for _ in 0..4 {
             let share = topic_percent(&draft(request, budget, &topic, focus_percent), &topic);
             if share.abs_diff(FOCUS_PERCENT) <= 2 {
@@ -267,7 +267,7 @@ fn draft_scaled(
     (document, used * 100 / budget.max(1))
 }
 
-/// The topic of the focus, its words weighed by how often they stand in what could be told.
+/// The topic of the focus, its words weighed by how often they occur in all entries.
 fn topic(request: &SummaryRequest<'_>, state: &State) -> Topic {
     let mut topic = Topic::new(request.focus);
     if !topic.is_set() {

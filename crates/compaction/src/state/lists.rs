@@ -13,7 +13,7 @@ use super::prose::without_number;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Nobody has begun with it.
+    /// Not begun.
     Open,
     /// It is being worked on.
     InProgress,
@@ -242,7 +242,7 @@ fn tick_box(line: &str) -> Option<&str> {
     ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| bare.strip_prefix(mark))
 }
 
-/// Files and names in a line, by which later work can be told to be about it.
+/// Files and names in a line, by which later work is recognised as being about it.
 pub(super) fn marks(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     scan_anchors(line, |anchor, kind| {

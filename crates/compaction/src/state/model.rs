@@ -12,7 +12,7 @@ use super::runs::Run;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// Nobody has begun with it.
+    /// Not begun.
     Open,
     /// The agent is working on it.
     InProgress,
@@ -29,7 +29,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Whether somebody still waits for it.
+    /// Whether the person still waits for it.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::InProgress)
@@ -293,7 +293,7 @@ impl State {
         self.requests.iter().rev().find(|request| request.begins_turn())
     }
 
-    /// Requests somebody still waits for, oldest first.
+    /// Requests the person still waits for, oldest first.
     pub fn open_requests(&self) -> impl Iterator<Item = &Request> {
         self.requests.iter().filter(|request| request.fate.is_open())
     }

@@ -171,7 +171,7 @@ impl State {
         if noted.requests.is_empty() {
             return;
         }
-        // What nobody has begun with is newer than the notes, if the messages were counted differently since.
+        // What is not begun is newer than the notes, if the messages were counted differently since.
         let last = self.requests.len().saturating_sub(usize::from(!self.reader.began));
         for request in self.requests.iter_mut().take(last) {
             if request.message <= notes_at || !request.fate.is_open() {

@@ -18,7 +18,7 @@ const WRITTEN_BY_CLIENT: &[&str] = &["The user wants to clarify these questions.
 /// The beginning of a result that is searched for a refusal.
 const REFUSAL_BYTES: usize = 700;
 
-/// What the person told the agent by way of a tool's result.
+/// What the person answered in the result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// They refused and said why, or what to do instead.

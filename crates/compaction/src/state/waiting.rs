@@ -1,5 +1,5 @@
 //! Requests that wait: said while the agent was working on something else, or several at once. They are open until what the
-//! agent does is about them, or until the person takes them back. Both are told by the words that are theirs alone.
+//! agent does is about them, or until the person takes them back. Both are recognised by words that nothing else contains.
 
 use std::sync::LazyLock;
 

@@ -82,7 +82,7 @@ fn short_exchanges() -> Case {
 }
 
 #[test]
-fn thirty_short_messages_are_folded_only_on_demand() {
+fn thirty_short_messages_are_compacted_only_on_demand() {
     let case = short_exchanges();
     let attempt = assert_holds(&case, &Setup::window(200_000).unforced());
     assert_eq!(attempt.outcome, no_op(NoOpReason::BelowThreshold));
@@ -93,7 +93,7 @@ fn thirty_short_messages_are_folded_only_on_demand() {
 }
 
 #[test]
-fn a_conversation_of_nothing_but_tool_steps_is_folded() {
+fn a_conversation_of_nothing_but_tool_steps_is_compacted() {
     for wire_format in WireFormat::ALL {
         let mut talk = Talk::new(wire_format);
         for step in 0..60 {
@@ -173,7 +173,7 @@ fn an_empty_list_stays_empty() {
 }
 
 #[test]
-fn ten_thousand_tiny_messages_are_folded_to_budget() {
+fn ten_thousand_tiny_messages_are_compacted_to_budget() {
     let mut talk = Talk::new(WireFormat::Chat);
     for n in 0..5_000 {
         talk.user(&format!("{n}?")).answer("yes");

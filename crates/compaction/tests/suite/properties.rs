@@ -28,7 +28,7 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 
-/// Budgets of every size: most of them fitted to the conversation, so that there is something to fold.
+/// Budgets of every size: most of them fitted to the conversation, so that there is something to compact.
 fn setup(case: &Case, seed: u64) -> Setup {
     let mut rng = Rng::new(seed);
     let window = if rng.chance(65) {
@@ -153,7 +153,7 @@ impl Reached {
         }
         let mut traits = vec![
             (plan.acknowledge, "plan: acknowledged"),
-            (plan.pinned.is_some(), "plan: last human message folded over"),
+            (plan.pinned.is_some(), "plan: last human message in the middle"),
             (
                 plan.pinned.as_ref().is_some_and(|pinned| pinned.len() > 1),
                 "plan: ... together with its calls",
@@ -271,7 +271,7 @@ fn assert_reached(wire_format: WireFormat, reached: &Reached) {
         "rendition: ImageLabel",
         noted,
         "plan: acknowledged",
-        "plan: last human message folded over",
+        "plan: last human message in the middle",
         "plan: updates an earlier summary",
         "plan: no head",
         "plan: head of more than ten messages",
@@ -294,7 +294,7 @@ fn assert_reached(wire_format: WireFormat, reached: &Reached) {
     }
 }
 
-/// A conversation that goes on after a compaction and is compacted again, as often as there is something to fold.
+/// A conversation that goes on after a compaction and is compacted again, as often as there is something to compact.
 fn goes_on(list: &GeneratedList, setup: &Setup, parts: usize) -> Check {
     let whole = Case::of(list);
     let cuts: Vec<usize> = whole.groups.as_slice().iter().map(|group| group.start).collect();

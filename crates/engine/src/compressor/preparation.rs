@@ -41,7 +41,7 @@ impl PreparedSummary {
         self.written_by.map(|_| self.document)
     }
 
-    /// Messages the summary stands for.
+    /// Messages the summary covers.
     pub(crate) fn covered(&self) -> usize {
         self.plan.summarised().count()
     }
@@ -135,7 +135,7 @@ impl Summariser for ExtendingSummariser<'_> {
         self.inner.name()
     }
 
-    /// What a model wrote stays a model's, whoever adds what came since.
+    /// Notes by a model still count as such when rules add newer messages.
     fn maker(&self) -> Maker {
         if self.written_by.is_some() { Maker::Model } else { self.inner.maker() }
     }

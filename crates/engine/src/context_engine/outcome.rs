@@ -95,7 +95,7 @@ pub enum NewItem {
         /// The message as it is to be sent.
         json: String,
     },
-    /// A message that nobody said.
+    /// A message that Throughline inserts.
     Synthetic {
         /// What for: `acknowledgement`, `stub_result`, or a name of the engine's own.
         role: String,
@@ -111,7 +111,7 @@ pub struct SummaryDraft {
     pub author: String,
     /// The document, as Markdown.
     pub document: String,
-    /// Places in the conversation of the messages it stands for, earlier summaries it takes up among them.
+    /// Places in the conversation of the messages it covers, among them earlier summaries it includes.
     pub covers: Vec<usize>,
     /// Facts kept, attached and removed.
     #[serde(default)]
@@ -195,7 +195,7 @@ pub enum PrepareOutcome {
         /// Messages it covers.
         messages: usize,
     },
-    /// It was cancelled because the server was needed for a request that somebody waits for.
+    /// It was cancelled because the server was needed for a request with a waiting caller.
     Postponed,
     /// It could not be prepared; the compaction will try again.
     Failed {

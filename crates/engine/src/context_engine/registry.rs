@@ -81,7 +81,7 @@ pub enum RegistryError {
         /// What is wrong with the engine.
         why: String,
     },
-    /// Nobody knows it.
+    /// It is unknown.
     #[error("there is no context engine `{name}`, which `context.engine` names; there {}", listed(known))]
     Unknown {
         /// The name that was asked for.

@@ -40,7 +40,7 @@ const LASTING_LADDER_MS: [u64; 3] = [10 * MINUTE_MS, 30 * MINUTE_MS, 60 * MINUTE
 pub enum BlockCause {
     /// The last ones saved next to nothing, or left the prompt over the threshold.
     NoProgress,
-    /// Whoever writes summaries failed.
+    /// The writer of summaries failed.
     SummariserFailed,
     /// The result could not be used.
     ResultInvalid,

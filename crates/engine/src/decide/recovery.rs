@@ -89,7 +89,7 @@ pub enum WaitPolicy {
     /// The call itself, for as long as is reasonable.
     #[default]
     Here,
-    /// Whoever makes the call: clients of a gateway have rules of their own, and show that they wait.
+    /// Who waits for the call: clients of a gateway retry by rules of their own, and show that they wait.
     ByCaller,
 }
 
@@ -210,16 +210,16 @@ pub struct RecoveryFailure {
     pub tried: Vec<RecoveryAction>,
     /// What can be done.
     pub advice: RecoveryAdvice,
-    /// The same from whoever was asked, who knows which setting or variable it is.
+    /// The same by the upstream, which knows the setting or variable to change.
     #[serde(default)]
     pub hint: Option<String>,
-    /// What came instead of the last answer, as it came: whoever stands between a client and a provider passes it on.
+    /// The response in place of the last answer, unchanged: a gateway passes it on to its client.
     #[serde(skip)]
     pub refusal: Option<Box<Refusal>>,
 }
 
 impl RecoveryFailure {
-    /// What can be done, in the words of whoever knows best.
+    /// What can be done: in the words of the upstream, if it has any.
     #[must_use]
     pub fn advice_words(&self) -> String {
         let hint = self.hint.clone().filter(|_| self.advice.is_about_endpoint());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use throughline_compaction::Budgets;
 use throughline_tokens::{CachePrices, Limits};
 
-/// The model in force, as an engine is told of it.
+/// The model in force, as an engine sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInForce {
     /// Its name.

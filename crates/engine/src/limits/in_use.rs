@@ -46,7 +46,7 @@ impl LimitsInUse {
         store.set_guard(&GuardScope::Chain(owner, session), NAME, Some(&guard))
     }
 
-    /// What the conversation of a session was last held with; `None` where nobody knows.
+    /// What the conversation of a session was last held with; `None` where that is unknown.
     pub fn load(
         store: &dyn Store,
         owner: &Owner,

@@ -18,7 +18,7 @@ pub enum ThresholdOrigin {
 }
 
 impl ThresholdOrigin {
-    /// What is said about it, once.
+    /// The note to the user about it, shown once.
     #[must_use]
     pub fn notice(&self, model: &str) -> Option<String> {
         (*self == Self::CodexRaise).then(|| {

@@ -175,7 +175,7 @@ impl ToolList {
         Some(names.filter(|name| !there.contains(*name)).cloned().collect())
     }
 
-    /// Those that left, for whoever looks for one.
+    /// Those that left the prompt, for lookups by name.
     pub(crate) fn only(&self, left: &BTreeSet<String>) -> Vec<ListedTool> {
         self.tools.iter().filter(|tool| left.contains(&tool.name)).cloned().collect()
     }

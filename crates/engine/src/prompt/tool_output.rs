@@ -25,7 +25,7 @@ const NAME_DIGITS: usize = 16;
 const SHORTENED_FROM_BYTES: usize = 4_000;
 /// What stands around what is left of a result.
 const TAG: &str = "persisted-output";
-/// Stands for the artifact's name in the words about how to read it.
+/// The place of the artifact's name in the words about how to read it.
 const ARTIFACT: &str = "{artifact}";
 /// Where nothing can read it.
 const NO_RECALL: &str = "If more of it is needed, call the tool again for a narrower part.";
@@ -35,7 +35,7 @@ const NO_RECALL: &str = "If more of it is needed, call the tool again for a narr
 pub enum LongResults {
     /// They are set aside, and the model is shown how they begin and end.
     Store,
-    /// They are sent as they are: for whoever has no means to read what was set aside.
+    /// They are sent unchanged: for agents without a tool to read what was set aside.
     LeftAlone,
 }
 
@@ -330,7 +330,7 @@ impl<'m> ParsedResult<'m> {
     }
 }
 
-/// A result that gives way to what is shown of it.
+/// A result that is replaced by an excerpt.
 struct TrimmedOutput {
     value: Span,
     shown: String,

@@ -178,7 +178,7 @@ impl LiveView {
         Arc::make_mut(&mut self.sizes).truncate(kept);
     }
 
-    /// Words everything from an item on anew: each entry names the item it stands for. What no entry names is no longer
+    /// Replaces everything from an item on: each entry names the item it replaces. What no entry names is no longer
     /// shown; what is worded as it was is not read again.
     pub(crate) fn reword(&mut self, from: usize, worded: Vec<(usize, Message)>) {
         let items = self.items.get(from..).unwrap_or_default().to_vec();

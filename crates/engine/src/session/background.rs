@@ -64,8 +64,8 @@ impl ManagedSession {
         self.compaction.task = Some(PreparationTask(task));
     }
 
-    /// Waits until a summary that is on its way is there: for whoever holds the clock of a conversation, and whose next
-    /// call comes only when everything due until then is done; and for whoever tells a person of it meanwhile. May be
+    /// Waits until a summary that is being written is ready: for callers that drive the clock of a conversation, whose next
+    /// call follows only when everything due until then is done; and for callers that report it to a person meanwhile. May be
     /// dropped at any moment.
     pub async fn until_prepared(&mut self) {
         self.finish_preparing().await;
@@ -82,7 +82,7 @@ impl ManagedSession {
 
     /// Waits for a summary that is on its way.
     pub(super) async fn finish_preparing(&mut self) {
-        // It stays where it is until it is there: whoever stops waiting does not give it up.
+        // The preparation goes on if the caller stops waiting.
         let Some(preparing) = &mut self.compaction.task else { return };
         let outcome = match tokio::time::timeout(LONGEST_WAIT, &mut preparing.0).await {
             Ok(Ok(Ok(outcome))) => outcome,
@@ -104,7 +104,7 @@ impl ManagedSession {
                 (PreparationProgress::Failed, EngineEvent::PreparationFailed { detail })
             }
         };
-        // The same is not told with every call.
+        // The same is not reported with every call.
         let before = self.compaction.progress.replace(reached);
         if before != Some(reached) {
             if matches!(reached, PreparationProgress::Covered(_)) {

@@ -22,13 +22,13 @@ pub struct ClientBytes {
 }
 
 impl ManagedSession {
-    /// Whether anything in the view stands for something else.
+    /// Whether the view contains a summary or a shortened message.
     #[must_use]
     pub fn is_compacted(&self) -> bool {
         self.first_verbatim_item() > 0
     }
 
-    /// The first item after everything that stands for something else: from there on the view is the conversation.
+    /// The first item after the last summary or shortened message: from there on the view is the conversation.
     #[must_use]
     pub fn first_verbatim_item(&self) -> usize {
         let is_message = |place: &RecordLocation| matches!(place, RecordLocation::Message { .. });

@@ -32,7 +32,7 @@ impl ManagedSession {
         };
         self.store_guard().await;
         let waits = matches!(&result, CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, .. });
-        // The same is not told with every call.
+        // The same is not reported with every call.
         if !(waits && std::mem::replace(&mut self.compaction.is_waiting_reported, true)) {
             self.emit(event_of(trigger, &result));
         }
@@ -53,14 +53,14 @@ impl ManagedSession {
         }
         self.emit(EngineEvent::CompactionStarted { trigger: ask.trigger });
         if ask.is_particular() {
-            // What is being prepared does not answer this; nobody waits for it.
+            // What is being prepared does not answer this; no caller waits for it.
             self.compaction.task = None;
         }
         match self.setup.engine.summary_wait().filter(|_| ask.trigger.has_caller()) {
             Some(wait) => self.finish_preparing_within(wait).await,
             None => self.finish_preparing().await,
         }
-        let _held = match self.lock_for_compaction().await {
+        let held = match self.lock_for_compaction().await {
             Ok(held) => held,
             Err(SessionError::Locked { holder, until_ms }) => {
                 return CompactionResult::Locked { holder, until_ms };
@@ -97,7 +97,7 @@ impl ManagedSession {
                     made.report.price(price, self.budget.model.prices);
                 }
                 let tokens = made.report.tokens;
-                let result = self.commit(*made, ask.trigger, moment).await;
+                let result = self.commit(*made, ask.trigger, moment, held.as_ref()).await;
                 if let CompactionResult::Completed(_) = &result {
                     self.note_left_out(tokens.before.saturating_sub(tokens.after));
                     self.compaction.guard.completed(tokens, GuardInput { tokens: tokens.after, ..moment });
@@ -136,6 +136,7 @@ impl ManagedSession {
         made: CompactedView,
         trigger: Trigger,
         moment: GuardInput,
+        held: Option<&ConversationLock>,
     ) -> CompactionResult {
         let sound = match check(&self.prompt.view, &made) {
             Ok(sound) => sound,
@@ -147,7 +148,9 @@ impl ManagedSession {
         };
         let at_ms = self.setup.host.now_ms();
         let id = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
-        let continuation = continuation(&self.prompt.view, &made, &sound, CommitInfo { id, at_ms, trigger });
+        let lease = held.or(self.persistence.lock.as_ref()).map(ConversationLock::lease);
+        let continuation =
+            continuation(&self.prompt.view, &made, &sound, CommitInfo { id, at_ms, trigger, lease });
         let expected_seq = self.prompt.view.session().next_seq;
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let has_summary = made.summary.is_some();
@@ -230,7 +233,7 @@ impl ManagedSession {
             // Held already, and for longer.
             LockPolicy::WholeSession => Ok(None),
             LockPolicy::Compactions => {
-                record::hold(&self.setup, self.prompt.view.session().chain).await.map(Some)
+                record::hold_renewing(&self.setup, self.prompt.view.session().chain).await.map(Some)
             }
         }
     }

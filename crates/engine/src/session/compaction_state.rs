@@ -21,14 +21,14 @@ impl Drop for PreparationTask {
     }
 }
 
-/// How far preparing has come, as people were told.
+/// The progress of the preparation, as reported to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreparationProgress {
     /// It began.
     Begun,
     /// A summary covers so many messages.
     Covered(usize),
-    /// It was cancelled in favour of a request that somebody waits for.
+    /// It was cancelled in favour of a request with a waiting caller.
     Postponed,
     /// It failed.
     Failed,

@@ -57,7 +57,7 @@ pub enum SessionError {
     /// Nothing helped.
     #[error(transparent)]
     Exhausted(Box<RecoveryFailure>),
-    /// Whoever asked no longer wants the answer.
+    /// The caller no longer wants the answer.
     #[error("the call was cancelled")]
     Cancelled,
 }

@@ -122,7 +122,7 @@ impl ManagedSession {
         &self.budget.model
     }
 
-    /// The model, its window and where that came from, for whoever looks at the conversation.
+    /// The model, its window and where that came from, for displays of the conversation.
     #[must_use]
     pub fn limits_in_use(&self) -> LimitsInUse {
         let (target, limits) = (&self.setup.target, &self.budget.model.limits);

@@ -133,7 +133,7 @@ impl ManagedSession {
     /// call, marking both calls costs 1.35 P + 1.25 d, marking only the second one 2.25 P + 1.25 d, and a single call costs
     /// 1.25 P with marks and P without. So marking the first call loses 0.25 P where nothing follows, and waiting loses 0.9 P
     /// where something does: marks pay from the start where more than 0.25 / (0.25 + 0.9) = 22 % of first calls are followed by
-    /// another. Whoever holds a conversation knows that. A gateway does not: agents, which nearly always go on, place marks
+    /// another. A program that drives the conversation knows that. A gateway does not: agents, which nearly always go on, place marks
     /// themselves (those count from the first call on), and of programs that place none most ask once.
     pub(super) fn marking(&self, wish: CacheMarking) -> Marking {
         if self.prompt.has_placed_marks || wish == CacheMarking::Always {

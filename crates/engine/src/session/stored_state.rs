@@ -11,7 +11,7 @@ use crate::decide::guard::GUARD_NAME;
 use crate::recorded_state::RecordedState;
 
 impl ManagedSession {
-    /// Keeps the state of the guards, if it changed. A failure is told and does not stop anything: the state is in memory.
+    /// Keeps the state of the guards, if it changed. A failure is reported and does not stop anything: the state is in memory.
     pub(super) async fn store_guard(&mut self) {
         if self.compaction.guard == self.compaction.stored_guard {
             return;

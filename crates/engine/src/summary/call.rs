@@ -36,7 +36,7 @@ pub(crate) struct SummaryCall<'a> {
     pub(crate) route: &'a SummaryRoute,
     pub(crate) form: SummaryForm,
     pub(crate) call: OutgoingCall,
-    /// The prompt as it is estimated, for when nobody counts it.
+    /// The prompt as it is estimated, for when the provider does not count it.
     pub(crate) prompt_tokens: u64,
     /// Tokens the answer may have.
     pub(crate) answer_tokens: u64,
@@ -50,7 +50,7 @@ pub(crate) struct CallPurpose {
     pub(crate) task: &'static str,
     /// As its failure is booked, before the reason.
     pub(crate) failed: String,
-    /// The prompt as it is estimated, for when nobody counts it.
+    /// The prompt as it is estimated, for when the provider does not count it.
     pub(crate) prompt_tokens: u64,
     /// Tokens the answer may have.
     pub(crate) answer_tokens: u64,
@@ -178,7 +178,7 @@ impl SummaryCaller<'_> {
                 (made.failed("", used), Err(failure))
             }
         };
-        // What never left costs nobody anything.
+        // A request that was not sent costs nothing.
         if matches!(read, Err(RouteFailure::Postponed)) && send_state.is_queued() {
             return read;
         }
@@ -225,7 +225,7 @@ async fn answer_within(
                 return answered.map_err(|unanswered| {
                     let failure = match unanswered.cause {
                         UpstreamFailureCause::Trouble(trouble) => RouteFailure::Trouble(Box::new(trouble)),
-                        // Nothing here cancels it: its slot was needed for a request that somebody waits for.
+                        // Nothing here cancels it: its slot was needed for a request with a waiting caller.
                         UpstreamFailureCause::Cancelled => RouteFailure::Postponed,
                     };
                     (failure, unanswered.received)

@@ -16,7 +16,7 @@ const HOUR_MS: u64 = 60 * MINUTE_MS;
 const PASSING_MS: [u64; 3] = [30 * SECOND_MS, 2 * MINUTE_MS, 5 * MINUTE_MS];
 /// The same for what cost its whole time, or money for nothing.
 const DEAR_MS: [u64; 3] = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS];
-/// What needs a change by somebody.
+/// What needs a change by a person.
 const LASTING_MS: u64 = 10 * MINUTE_MS;
 /// What needs money.
 const UNPAID_MS: u64 = 30 * MINUTE_MS;
@@ -57,7 +57,7 @@ pub(crate) enum RouteFailure {
     },
     /// The request cannot be written.
     NotWritable(String),
-    /// Nobody waited for it, and its server was needed for a request that somebody waits for.
+    /// No caller waited for it, and its server was needed for a request with a waiting caller.
     Postponed,
 }
 
@@ -73,7 +73,7 @@ impl RouteFailure {
         }
     }
 
-    /// How long to wait before the same is tried once more; `None` when that would help nobody.
+    /// How long to wait before the same is tried once more; `None` when that would not help.
     #[must_use]
     pub(crate) fn second_try(&self) -> Option<Duration> {
         match self {
@@ -127,7 +127,7 @@ impl RouteFailure {
                 | ProviderErrorKind::Unknown => rung(PASSING_MS),
             },
             Self::TookTooLong { .. } | Self::Defect(_) => rung(DEAR_MS),
-            // Nobody was asked.
+            // No model was called.
             Self::WindowTooSmall { .. } | Self::Resting { .. } | Self::NotWritable(_) => return None,
             // Nothing is wrong with the model.
             Self::Postponed => return None,

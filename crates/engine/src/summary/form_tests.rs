@@ -23,7 +23,7 @@ fn a_warm_cache_is_ridden_on_and_a_cold_one_is_not() {
         // Cached, new, standalone.
         ("warm", Ok((100_000, 700)), 60_000, Inline),
         ("cold", Ok((0, 100_700)), 60_000, Standalone),
-        ("warm, but little is folded", Ok((100_000, 700)), 5_000, Standalone),
+        ("warm, but little is compacted", Ok((100_000, 700)), 5_000, Standalone),
         ("not possible", Err(InlineObstacle::NotSent), 60_000, Standalone),
     ];
     for (name, inline, standalone_tokens, form) in cases {

@@ -11,7 +11,7 @@ use throughline_store::{NewCall, SessionId};
 
 use crate::limits::target::ModelTarget;
 
-/// Books a call; whoever made it waits until that is done.
+/// Books a call; the caller waits until that is done.
 pub(crate) type BookingFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Told of every call that was made for a summary, failed ones too.
@@ -20,7 +20,7 @@ pub trait SummaryCalls: Send + Sync {
     fn finished<'a>(&'a self, session: &'a SessionId, call: NewCall) -> BookingFuture<'a>;
 }
 
-/// What a conversation and whoever writes its summaries tell each other.
+/// What a conversation and the writer of its summaries exchange.
 #[derive(Default)]
 pub struct SummaryHost {
     told: Mutex<HostState>,

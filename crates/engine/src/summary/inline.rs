@@ -18,7 +18,7 @@ use crate::prompt::cached_prompt::CachedPrompt;
 
 /// How long a provider that says nothing is taken to keep a prompt.
 const USUAL_CACHE_TTL: Duration = Duration::from_secs(300);
-/// The smallest prompt that is cached where nobody says otherwise.
+/// The smallest prompt that is cached by default.
 const USUAL_CACHE_MINIMUM: u64 = 1_024;
 /// Of the room a window leaves, so much is used: sizes are estimates.
 const USED_ROOM_PERCENT: u64 = 95;
@@ -128,7 +128,7 @@ fn cached_tokens(cached_prompt: &CachedPrompt, sent_tokens: u64, now_ms: Millis)
     let minimum = target.cache_minimum_tokens.unwrap_or(USUAL_CACHE_MINIMUM);
     let caches = match target.cache {
         CachePolicy::Marks { .. } | CachePolicy::Key => true,
-        // Whoever read from a cache the last time has one.
+        // A model whose last call read from a cache has one.
         CachePolicy::Unmarked => cached_prompt.cache_read_tokens() > 0,
     };
     if is_warm && caches && sent_tokens >= minimum { sent_tokens } else { 0 }

@@ -50,11 +50,11 @@ pub(crate) enum SummaryDefect {
     },
     /// The headings are there and nothing is under them.
     SaysNothing,
-    /// It is not shorter than what it stands for.
+    /// It is not shorter than what it replaces.
     LongerThanSource {
         /// Its tokens.
         tokens: u64,
-        /// The tokens of what it stands for.
+        /// The tokens of what it replaces.
         source_tokens: u64,
     },
 }
@@ -77,7 +77,7 @@ impl fmt::Display for SummaryDefect {
             }
             Self::SaysNothing => f.write_str("its sections say nothing"),
             Self::LongerThanSource { tokens, source_tokens } => {
-                write!(f, "it has {tokens} tokens, and what it stands for {source_tokens}")
+                write!(f, "it has {tokens} tokens, and what it replaces {source_tokens}")
             }
         }
     }

@@ -99,7 +99,7 @@ fn code_that_looks_like_a_heading_is_words() {
 }
 
 #[test]
-fn missing_sections_are_told() {
+fn missing_sections_are_reported() {
     let text: String = notes().split_inclusive("## ").filter(|part| !part.starts_with("Blocked")).collect();
     assert_eq!(said(&text).unwrap().missing, [Section::Blocked]);
 }

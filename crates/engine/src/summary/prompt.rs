@@ -148,7 +148,7 @@ impl SummaryBrief<'_> {
     }
 }
 
-/// What is said about the kind of notes that are wanted.
+/// The part of the prompt about the kind of notes.
 fn manner_words(manner: SummaryKind) -> impl Iterator<Item = &'static str> {
     let reach = match manner.reach {
         Reach::Everything => None,

@@ -20,7 +20,7 @@ impl ModelSummaries {
         let mut problem = "no model is there to be asked".to_owned();
         let (setup, summary_host) = self.parts();
         let host = setup.host.as_ref();
-        // Whoever is asked may be another provider than the conversation's.
+        // The model may be at another provider than the conversation's.
         let text =
             setup.redactor.as_ref().map_or_else(|| question.text.into(), |it| it.redact(question.text));
         let desk = SummaryCaller {

@@ -16,7 +16,7 @@ fn a_mark_that_stands_in_a_text_is_drawn_again() {
 }
 
 #[test]
-fn chance_that_has_stuck_does_not_help_whoever_guesses_it() {
+fn chance_that_has_stuck_does_not_help_to_guess_it() {
     let text = "0000002a 000000000000";
     let mark = QuoteMark::draw(&|| 42, [text]);
     assert!(!text.contains(&mark.to_string()), "{mark}");

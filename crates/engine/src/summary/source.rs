@@ -16,7 +16,7 @@ pub trait SummariserSource: Send + Sync {
     /// The summariser to be used now.
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser>;
 
-    /// Where it is told of the conversation's own calls, if it wants to know.
+    /// Receives the conversation's own calls, if it wants to know.
     fn summary_host(&self) -> Option<Arc<SummaryHost>> {
         None
     }
@@ -26,7 +26,7 @@ pub trait SummariserSource: Send + Sync {
         false
     }
 
-    /// Asks whoever writes summaries a question about texts that are given with it.
+    /// Asks the model that writes summaries a question about texts that are given with it.
     fn answer<'a>(&'a self, _question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
         Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
     }

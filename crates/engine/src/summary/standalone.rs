@@ -482,7 +482,7 @@ pub(crate) fn plain_call(
     ))
 }
 
-/// Whether a summary is shorter than what it stands for. Of a part only its words count: its headings are those of the
+/// Whether a summary is shorter than what it replaces. Of a part only its words count: its headings are those of the
 /// whole.
 pub(crate) fn is_shorter(
     document: &SummaryDocument,

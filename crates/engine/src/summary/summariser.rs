@@ -78,7 +78,7 @@ pub struct ModelSummaries {
 }
 
 impl ModelSummaries {
-    /// For a conversation that has not told anything yet.
+    /// For a conversation that has made no call yet.
     #[must_use]
     pub fn new(setup: SummarySetup) -> Self {
         Self { setup, summary_host: Arc::default() }

@@ -122,7 +122,7 @@ impl RenderedTranscript {
         Self { pieces }
     }
 
-    /// All texts, for whoever looks for a mark that is in none of them.
+    /// All texts, to find a mark that is in none of them.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
         self.pieces.values().flat_map(|piece| &piece.blocks).flat_map(|block| {
             let (first, second) = match block {

@@ -41,7 +41,7 @@ pub(crate) struct TranslatingUpstream {
     cap: CapMember,
     host: Arc<dyn Host>,
     left_out: OnOmission,
-    /// What was told already.
+    /// What was reported already.
     told: Mutex<Vec<String>>,
 }
 
@@ -121,7 +121,7 @@ impl TranslatingUpstream {
             let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
             let text = answer.text();
             let deltas = if text.is_empty() { Vec::new() } else { vec![Delta::Text(text)] };
-            // Whoever is gone has nothing to lose.
+            // A caller that is gone misses nothing.
             let _ = pieces.send(AnswerPiece::Begun { status: 200, headers }).await;
             let _ = pieces.send(AnswerPiece::Chunk(Chunk { raw: body, deltas })).await;
         }
@@ -216,7 +216,7 @@ impl<'a> ReverseTranslation<'a> {
 }
 
 impl PieceForwarder<'_> {
-    /// Passes events on, and reads them as whoever gets them does.
+    /// Passes events on, and reads them as their receiver does.
     async fn write(&mut self, events: &[WireEvent], deltas: Vec<Delta>) {
         if events.is_empty() {
             return;
@@ -231,7 +231,7 @@ impl PieceForwarder<'_> {
         if let Some(pieces) = self.pieces
             && pieces.send(piece).await.is_err()
         {
-            // Nobody listens any more: reading on would cost money that nobody wants spent.
+            // The receiver is gone: reading on would cost money for nothing.
             self.cancel.cancel();
         }
     }

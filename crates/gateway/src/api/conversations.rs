@@ -155,7 +155,7 @@ async fn known(gateway: &Tenant, key: &str) -> Result<Option<ExistingConversatio
     known.await.map_err(|error| ApiError::of_store(gateway, &error))
 }
 
-/// Who is asked first for a model nobody talked to here yet: on its own wire where it has one.
+/// The first choice for a model without calls so far: on its own wire where it has one.
 fn best_endpoint(gateway: &Tenant, inbound: &InboundRequest, model: &str) -> Result<Endpoint, ApiError> {
     let wires = if model.to_ascii_lowercase().contains("claude") {
         [WireFormat::Anthropic, WireFormat::Chat, WireFormat::Responses]
@@ -223,7 +223,7 @@ async fn slot(
     Ok(Arc::clone(opened.slot()))
 }
 
-/// Makes the call, whoever still waits for it, and keeps what the conversation is recognised by.
+/// Makes the call, even if the client has hung up, and stores the keys by which the conversation is recognised.
 async fn call(gateway: &Tenant, ready: PreparedCall) -> Result<Value, ApiError> {
     let PreparedCall { slot, mut session, input, key } = ready;
     let config = gateway.config.now();

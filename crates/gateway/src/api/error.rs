@@ -64,7 +64,7 @@ impl ApiError {
         Self::new(refused.status, code, refused.message.clone())
     }
 
-    /// What the record refused. What is wrong with the record itself is for whoever runs the gateway.
+    /// An error of the record. Details of a defect of the record itself go to the operator only.
     pub(super) fn of_store(gateway: &Tenant, error: &StoreError) -> Self {
         match error {
             StoreError::UnknownSession { .. } => Self::not_found(error.to_string()),
@@ -74,7 +74,7 @@ impl ApiError {
             }
             StoreError::NothingToSelect { .. } => Self::conflict("nothing_to_do", error.to_string()),
             StoreError::DoesNotFit { .. } => Self::conflict("does_not_fit", error.to_string()),
-            StoreError::SessionEnded { .. } | StoreError::Locked { .. } => {
+            StoreError::SessionEnded { .. } | StoreError::Locked { .. } | StoreError::LeaseLost { .. } => {
                 Self::conflict("in_use", error.to_string())
             }
             other => {
@@ -99,7 +99,7 @@ impl ApiError {
             }
             SessionError::Exhausted(gave_up) => {
                 // The provider's own status is in the words: here it would be taken for ours. Which setting would help
-                // is for whoever runs the gateway, who is told.
+                // is in the operator's log.
                 let status = match gave_up.trouble.kind {
                     ProviderErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
                     _ => StatusCode::BAD_GATEWAY,

@@ -79,7 +79,7 @@ pub(super) async fn compact(
             }
         };
         let outcome = previewed.map_err(|error| match error {
-            // A threshold that makes no limits; whoever asked can choose another.
+            // No limits follow from this threshold; the client can choose another.
             EngineError::BadAnswer { detail, .. } => conflict(detail),
             error => {
                 gateway.tell(GatewayEvent::Warning(error.to_string()));
@@ -89,7 +89,7 @@ pub(super) async fn compact(
         return response::json(&previewed_json(&outcome, json!(session)));
     }
     let own = Arc::clone(gateway);
-    // Whoever asked may leave; what was begun is brought to its end and seen to.
+    // The client may hang up; a compaction that has begun is finished and recorded.
     let work = gateway.tasks.spawn(in_request_context(async move {
         let result = in_hand.session.compact(manual).await;
         in_hand.settle(&own).await;
@@ -104,7 +104,7 @@ fn conflict(message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "conflict", message)
 }
 
-/// An engine that asks nobody and keeps nothing.
+/// An engine that calls no model and stores nothing.
 fn preview_engine(gateway: &Tenant, name: &str) -> Result<Arc<dyn ContextEngine>, ApiError> {
     let config = gateway.config.now();
     let found = config.preview_engines.iter().find(|(known, _)| *known == name);

@@ -1,5 +1,5 @@
 //! The gateway as a whole: its health, settings and tokens. Only operators can read and change them. A gateway without
-//! tokens shows them to everyone and lets nobody change them.
+//! tokens shows them to everyone and lets no one change them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ enum OperatorAccess {
     Change,
 }
 
-/// The tools of the operator, for whoever may use them.
+/// The tools of the operator, if the request may use them.
 fn tools(
     shared: &Shared,
     inbound: &InboundRequest,
@@ -175,7 +175,7 @@ pub(super) async fn revoke_token(shared: &Shared, inbound: &InboundRequest, name
     }
 }
 
-/// Makes a change of the tokens count from the next request on. Where the list cannot be read, whoever follows it reports that.
+/// Applies a change of the access tokens from the next request on. Where the list cannot be read, the task that follows it reports that.
 async fn take_over(shared: &Shared, tools: Arc<dyn OperatorTools>) {
     if let Ok(book) = run(move || tools.tokens()).await {
         shared.set_access(AccessPolicy::Tokens(book));

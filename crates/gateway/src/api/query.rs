@@ -43,7 +43,7 @@ impl Query {
         most: N,
     ) -> Result<Option<N>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        // Other ways to write a number are somebody's mistake.
+        // Other ways to write a number are mistakes of the client.
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse::<N>() {
             Ok(number) if is_plain && number >= least && number <= most => Ok(Some(number)),

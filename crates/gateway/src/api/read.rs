@@ -87,7 +87,7 @@ pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response
     as_json(&SessionList { sessions, first_words, next })
 }
 
-/// A place in the list as it was told.
+/// Parses a position in the list from the text that an earlier page returned.
 fn list_position(text: &str) -> Result<ListCursor, ApiError> {
     let parts = text.split_once('.').and_then(|(active_ms, ordinal)| {
         Some(ListCursor { active_ms: active_ms.parse().ok()?, ordinal: ordinal.parse().ok()? })
@@ -218,7 +218,7 @@ struct UsagePage {
     by_day: Vec<UsageTotal>,
 }
 
-/// Minutes from UTC to the clock of whoever asks: days begin at their midnight. West is negative.
+/// Minutes from UTC to the client's clock: days begin at its midnight. West is negative.
 fn offset(query: &Query) -> Result<i32, ApiError> {
     let Some(text) = query.text("offset_minutes") else { return Ok(0) };
     let offset = text.parse().ok().filter(|minutes| (-MOST_OFFSET..=MOST_OFFSET).contains(minutes));

@@ -18,7 +18,7 @@ pub(super) fn whole(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::whole(json));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // What was said to a model is nobody's to keep on the way.
+    // Conversations may not be cached on the way.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -20,7 +20,7 @@ fn paths_lead_where_they_say() {
 }
 
 #[test]
-fn what_is_not_there_is_told_from_what_is_asked_for_otherwise() {
+fn what_is_not_there_is_distinguished_from_what_is_asked_for_otherwise() {
     assert_eq!(found("DELETE", "/api/sessions"), Ok(RouteMatch::OtherMethods("GET".to_owned())));
     assert_eq!(found("HEAD", "/api/events"), Ok(RouteMatch::OtherMethods("GET".to_owned())));
     for path in ["/api", "/api/", "/api/sessions/", "/api/sessions//view", "/api/nothing", "/api/search/x"] {

@@ -15,7 +15,7 @@ use crate::lookup::client_info::UPSTREAM_HEADER;
 use crate::lookup::session_pool::SessionSlot;
 use crate::tenant::Tenant;
 
-/// A conversation that nobody else works on meanwhile.
+/// A conversation that nothing else works on meanwhile.
 pub(super) struct SessionHandle {
     pub(super) session: OwnedMutexGuard<ManagedSession>,
     /// Where clients' requests find it, if they do at the moment.

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn this_machine_is_told_from_names_that_only_lead_here() {
+fn this_machine_is_distinguished_from_names_that_only_lead_here() {
     for host in ["localhost", "LocalHost:8790", "127.0.0.1:8790", "127.9.9.9", "[::1]:8790", "localhost."] {
         assert!(is_this_machine(host), "{host}");
     }

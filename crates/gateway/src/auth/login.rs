@@ -23,7 +23,7 @@ pub(crate) const COOKIE_SECS: i64 = 24 * 60 * 60;
 const COOKIE_START: &str = "throughline_";
 /// The header of requests from the page. Forms and other sites cannot set it.
 pub(crate) const PAGE_HEADER: &str = "x-throughline-page";
-/// In which browsers say how the page that asks stands to whoever is asked.
+/// The header in which browsers say whether a request comes from a page of the same site.
 pub(crate) const FETCH_SITE: &str = "sec-fetch-site";
 /// Codes that wait to be used; `open` makes one.
 const MOST_CODES: usize = 16;
@@ -83,7 +83,7 @@ pub(crate) fn set_cookie(
     Some(value)
 }
 
-/// Takes the cookie out of a request: it is nobody else's. Returns its value.
+/// Takes the cookie out of a request: no upstream may see it. Returns its value.
 pub(crate) fn take_cookie(headers: &mut HeaderMap) -> Option<String> {
     if !headers.contains_key(COOKIE) {
         return None;
@@ -153,7 +153,7 @@ fn refused(message: &str) -> GatewayError {
     GatewayError { status: StatusCode::FORBIDDEN, kind: "permission_error", message: message.to_owned() }
 }
 
-/// The only value of a header. One that is there twice or is no text counts as one nobody knows.
+/// The only value of a header. One that is there twice or is no text counts as unknown.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

@@ -12,6 +12,8 @@ pub enum AccessPolicy {
     ThisMachine,
     /// Holders of these tokens, each in the name of their owner.
     Tokens(AccessTokens),
+    /// Nobody, because it is not known which tokens were revoked: the list could not be read for too long.
+    Unconfirmed,
 }
 
 /// What a request may do that concerns the whole gateway and not one owner.
@@ -30,7 +32,7 @@ pub(crate) enum Rights {
 pub enum PeerUser {
     /// The user's who runs the gateway, or the administrator's.
     Allowed,
-    /// Somebody else's.
+    /// Another user's.
     Other,
 }
 

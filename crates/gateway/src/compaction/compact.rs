@@ -35,7 +35,7 @@ const TRIGGER: &str = "compaction_trigger";
 /// As much of what people said is given back; the newest of it.
 const MOST_KEPT_BYTES: usize = 80_000;
 
-/// An item that stands for a conversation.
+/// The answer to a request for compaction.
 struct CompactedAnswer {
     /// The item.
     item: String,

@@ -15,30 +15,30 @@ use crate::lookup::message_key::{MessageIdentity, MessageKey, identity_of};
 use crate::proxy::managed_request::ManagedRequest;
 use crate::tenant::Tenant;
 
-/// The type of an item that stands for what was let go.
+/// The type of an item that replaces compacted messages.
 pub(crate) const COMPACTION: &str = "compaction";
-/// As some versions of the wire call it.
+/// The name of the type in some versions of the wire format.
 const COMPACTION_SUMMARY: &str = "compaction_summary";
 
-/// What a client has let go.
+/// The messages that a client has replaced by a compaction item.
 pub(crate) struct CompactedPrefix {
     pub(crate) conversation: SessionId,
     /// How many messages of the conversation.
     pub(crate) messages: usize,
-    /// What stands before the item.
+    /// The messages before the item.
     pub(crate) kept: Vec<Message>,
 }
 
-/// A conversation as a client tells it.
+/// The conversation in a client's request.
 pub(crate) struct ExpandedHistory {
-    /// What it says, after what it has let go.
+    /// Its messages after the compaction item, or all of them where there is none.
     pub(crate) messages: Vec<Message>,
     pub(crate) after: Option<CompactedPrefix>,
 }
 
-/// An item that stands for what was let go.
+/// An item that replaces compacted messages.
 pub(crate) struct CompactionItem {
-    /// Where it stands.
+    /// Its index in the list.
     at: usize,
     sealed: String,
 }
@@ -51,7 +51,7 @@ pub(crate) fn last_compaction_item(messages: &[Message]) -> Option<CompactionIte
     })
 }
 
-/// Refuses items that nobody here has sealed and no upstream gave in this conversation.
+/// Refuses items that this gateway has not sealed and no upstream gave in this conversation.
 pub(crate) fn refuse_foreign(new: &[Message]) -> Result<(), GatewayError> {
     match new.iter().any(is_compaction) {
         true => Err(not_ours()),

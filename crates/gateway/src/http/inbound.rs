@@ -39,7 +39,7 @@ pub(crate) struct InboundRequest {
     pub(crate) token_name: Option<String>,
     /// Whether others use the gateway too, each with an access token.
     pub(crate) multi_tenant: bool,
-    /// Cancelled when whoever asks may not any more.
+    /// Cancelled when the access token of the request is revoked.
     pub(crate) revoked: CancellationToken,
     /// What it may do that concerns the whole gateway.
     pub(crate) rights: Rights,
@@ -48,7 +48,7 @@ pub(crate) struct InboundRequest {
 }
 
 impl InboundRequest {
-    /// Headers for whoever is asked next: those meant for the gateway and for this connection are left out.
+    /// Headers for the upstream: those meant for the gateway and for this connection are left out.
     pub(crate) fn headers_to_pass(&self) -> Vec<(String, String)> {
         let of_connection: Vec<String> = self
             .headers
@@ -82,7 +82,7 @@ pub(crate) fn is_key(name: &str) -> bool {
     matches!(name, "authorization" | "x-api-key" | "api-key")
 }
 
-/// Takes over the headers of whoever answered, except those of its own connection.
+/// Copies the headers of the upstream's answer, except those of its connection.
 pub(crate) fn put_headers(response: &mut Response<ResponseBody>, headers: &[(String, String)]) {
     for (name, value) in headers {
         if NOT_PASSED_ON.contains(&name.as_str()) {

@@ -34,8 +34,8 @@ pub(crate) fn is_api(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
 
-/// Whether a path goes up or stands still somewhere, in any spelling that whoever reads it next may understand: what is
-/// passed on below `/v1` must stay there.
+/// Whether a path contains `.` or `..` segments, in any spelling that an upstream may decode: a request that is passed on
+/// below `/v1` must stay below it.
 pub(crate) fn has_dot_segments(path: &str) -> bool {
     let plain = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
     plain.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))

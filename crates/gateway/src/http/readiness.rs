@@ -12,9 +12,9 @@ use crate::blocking::blocking;
 
 /// How long the record may take to show that it can be written.
 const WITHIN: Duration = Duration::from_secs(2);
-/// How long a finding holds. Whoever watches a service asks every ten seconds or so, and a check writes about 32 KiB.
+/// How long a result is used again. Monitors ask about every ten seconds, and a check writes about 32 KiB.
 const READY_HOLDS: Duration = Duration::from_secs(5);
-/// One that is not ready is looked at again sooner: it should be back in service soon after there is room.
+/// A gateway that is not ready is checked again sooner, so that it returns to service soon after there is room.
 const NOT_READY_HOLDS: Duration = Duration::from_secs(1);
 
 /// What was found last.
@@ -26,7 +26,7 @@ pub(crate) struct Readiness {
 impl Readiness {
     /// Whether requests can be recorded.
     pub(crate) async fn is_ready(&self, store: &Arc<dyn Store>, warn: impl Fn(String)) -> bool {
-        // Whoever asks meanwhile gets the same finding.
+        // Requests that arrive during a check wait here and get its result.
         let mut found = self.found.lock().await;
         if let Some((at, is_ready)) = *found
             && at.elapsed() < if is_ready { READY_HOLDS } else { NOT_READY_HOLDS }

@@ -8,16 +8,16 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-/// Pieces that may wait for a slow client before whoever sends them has to.
+/// Pieces that may wait for a slow client before their sender has to wait.
 const PIECES_WAITING: usize = 32;
 
 /// The body of an answer.
 pub(crate) enum ResponseBody {
     /// All of it.
     Whole(Option<Bytes>),
-    /// As it comes; it ends when whoever sends it goes away.
+    /// Piece by piece; it ends when the sender is dropped.
     Pieces(mpsc::Receiver<Bytes>),
-    /// One with something that is let go when it has gone out, or nobody wants it any more.
+    /// A body with a value that is dropped when the body has been sent or the client has hung up.
     Holding { body: Box<Self>, _held: Box<dyn Send> },
 }
 

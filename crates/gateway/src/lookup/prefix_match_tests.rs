@@ -48,7 +48,7 @@ fn reasoning_is_passed_over_on_either_side() {
 }
 
 #[test]
-fn what_was_folded_may_be_edited_but_not_what_a_person_said() {
+fn what_was_compacted_may_be_edited_but_not_what_a_person_said() {
     let ours = ["u1", "a1", "u2", "a2"];
     assert_eq!(compared(&ours, &["u1", "aX", "u2", "a2", "u3"], 2), (4, 4));
     assert_eq!(compared(&ours, &["u1", "aX", "u2", "a2", "u3"], 1), (1, 1));

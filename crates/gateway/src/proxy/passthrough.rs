@@ -133,7 +133,7 @@ impl PassthroughStream {
 
     async fn end(mut self) {
         if let Some(watch) = self.watch.take() {
-            // Whoever asked may be gone.
+            // The client may have hung up.
             let _ = self.record(watch.finish()).await;
         }
     }

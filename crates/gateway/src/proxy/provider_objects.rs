@@ -3,7 +3,7 @@
 //!
 //! An object belongs to the owner of the token that created it. The owner is recorded when the provider's answer contains
 //! the id, before the answer is sent to the client. It is checked whenever a request contains an id, in a path or in a body.
-//! Nobody can use an object without a recorded owner.
+//! Objects without a recorded owner cannot be used.
 //!
 //! Not for: gateways without tokens, and upstreams that are called with the client's own key. There the provider itself
 //! knows who owns an object.
@@ -25,7 +25,7 @@ const MAX_ID_BYTES: usize = 256;
 /// As many ids of one answer are recorded, and as many of one request are looked up.
 const MOST_IDS: usize = 1_000;
 /// How much of an answer is held until its ids are known. A document about an object has a few hundred bytes, an answer of
-/// a model as much as the model says; one that is longer names objects that nobody may use later.
+/// a model as much as the model says; one that is longer names objects that cannot be used later.
 const MOST_HELD_BYTES: usize = 4 * 1024 * 1024;
 
 /// Members whose text, or whose list of texts, names objects, at any depth of a request.
@@ -75,7 +75,7 @@ impl Tenant {
                     "`{shown}` is not an object that the owner of this access token created through this gateway"
                 )))
             }
-            // What cannot be looked up is nobody's.
+            // An object that cannot be looked up has no owner.
             Err(error) => {
                 self.tell(GatewayEvent::Warning(format!(
                     "the owner of a stored object cannot be read: {error}"
@@ -99,7 +99,7 @@ impl Tenant {
         self.check_owned(upstream, references(&request)).await
     }
 
-    /// Records that this tenant created objects. When this cannot be written the objects stay nobody's, and a warning says so.
+    /// Records that this tenant created objects. When this cannot be written the objects stay without an owner, and a warning says so.
     pub(crate) async fn note_created(&self, place: &str, mut ids: Vec<String>) {
         ids.retain(|id| is_id(id));
         ids.truncate(MOST_IDS);
@@ -111,7 +111,7 @@ impl Tenant {
         let noted = blocking(move || {
             for id in ids {
                 let name = object_name(&place, &id);
-                // Whoever created it first owns it: a provider gives an id once.
+                // The first owner stays: a provider uses an id once.
                 if store.guard(&GuardScope::Global, &name, now_ms)?.is_some() {
                     continue;
                 }

@@ -134,7 +134,7 @@ impl ResponseStream {
         loop {
             let piece = tokio::select! {
                 biased;
-                // Whoever has all of it has not hung up.
+                // A client that has received everything has not hung up.
                 () = sender.closed(), if waits_for_end && length != Some(sent) => return (log, AnswerEnd::Abandoned),
                 piece = waiting.recv() => piece,
                 is_recorded = &mut recorded, if waits_for_record => {
@@ -181,7 +181,7 @@ impl ResponseStream {
             return (log, AnswerEnd::Whole);
         };
         if has_ended || was_passed_on(&error) {
-            // The answer is whole; only whoever runs the gateway has to know.
+            // The client has the whole answer; only the operator has to know.
             let _ = log.gateway.call_failed(&error);
             let rest = held.release(whole.take_rest());
             if !rest.is_empty() {

@@ -64,7 +64,7 @@ impl<'a> Projection<'a> {
             let seen = self.seen_next(message);
             if self.joint == TextJoin::Apart && seen.is_some_and(|seen| seen.may_lack) && message.has_calls()
             {
-                // What was said before a call is an item of its own. Whoever never had the answer has none of it.
+                // Text before a call is an item of its own. A client that never received the answer has none of its items.
                 let said = messages.iter().zip(&mut all).take(at).rev();
                 for (item, seen) in said.take_while(|(item, _)| role_of(item) == "assistant") {
                     let alone = identity_of(item);

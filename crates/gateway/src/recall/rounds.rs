@@ -21,7 +21,7 @@ use crate::tenant::Tenant;
 
 /// Pieces of an answer that may wait to be passed on.
 const PIECES_WAITING: usize = 32;
-/// How often a model is told that its recall budget is used up before the turn ends without an answer.
+/// Refusals of recall calls, once the budget of a turn is used up, before the turn ends without an answer.
 const REFUSED_ROUNDS: usize = 2;
 
 /// How answers are sent to the client.

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn figures_are_told_in_the_form_prometheus_reads() {
+fn figures_are_shown_in_the_form_prometheus_reads() {
     let metrics = Arc::new(Metrics::default());
     metrics.request("chat", 200);
     metrics.request("chat", 200);

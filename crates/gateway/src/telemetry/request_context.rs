@@ -58,14 +58,14 @@ impl RequestContext {
         CURRENT.scope(self, work).await
     }
 
-    /// A piece of work that was done for the request, for whoever collects traces.
+    /// Adds a piece of work to the trace of the request, if one is collected.
     pub(crate) fn add_span(&self, span: TraceSpan) {
         if let Some(trace) = &self.trace {
             trace.add(span);
         }
     }
 
-    /// Something was told about the conversation while the present task worked on it.
+    /// Notes an event of the engine in the request that the present task works on.
     pub(crate) fn note_engine_event(event: &EngineEvent) {
         let Some(context) = Self::current() else { return };
         let mut compaction = context.compaction.lock().unwrap_or_else(PoisonError::into_inner);

@@ -38,7 +38,7 @@ pub(crate) enum SpanKind {
     Client = 3,
 }
 
-/// How what a span stands for ended.
+/// How the work that a span describes ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanStatus {
     Well = 1,
@@ -66,7 +66,7 @@ pub(crate) struct Trace {
     began_ns: u64,
 }
 
-/// An id nobody has. Zero would mean that there is none.
+/// An unused id. Zero would mean that there is none.
 fn new_id(host: &dyn Host) -> u64 {
     ((u64::from(host.random()) << 32) | u64::from(host.random())).max(1)
 }
@@ -101,7 +101,7 @@ impl Trace {
             "attributes": attributes,
             "status": { "code": span.ended as u8 },
         });
-        // One that does not fit any more is lost; whoever asked does not wait for it.
+        // A span that does not fit into the queue is dropped: no request waits for the collector.
         let _ = self.sender.try_send(value);
     }
 }

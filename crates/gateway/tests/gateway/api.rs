@@ -106,7 +106,7 @@ async fn a_compaction_is_previewed_made_and_undone_and_the_client_goes_on() {
     assert_eq!((status, &done["outcome"]), (200, &json!("completed")), "{done}");
     assert_eq!(stage.compactions(), 1);
     assert_eq!(done["report"]["messages"], preview["report"]["messages"]);
-    // The client knows nothing of it: its next request is the same conversation, and what is sent is folded.
+    // The client knows nothing of it: its next request is the same conversation, and what is sent is compacted.
     talk.push(json!({"role": "user", "content": "And now?"}));
     let body = json!({ "model": MODEL, "messages": talk }).to_string();
     assert_eq!(stage.ask(WireFormat::Chat, &body).await.status(), 200);
@@ -196,7 +196,7 @@ async fn what_is_wrong_is_said() {
 }
 
 #[tokio::test]
-async fn whoever_listens_is_told_what_happens() {
+async fn subscriber_receives_what_happens() {
     let stage = Stage::new(None, Script::answering(|_| Reply::text("yes"))).await;
     let mut events = stage.http.get(stage.at("/api/events")).send().await.unwrap();
     assert_eq!(events.headers()["content-type"], "text/event-stream");

@@ -136,7 +136,7 @@ async fn a_trigger_is_answered_with_one_item_and_nothing_else() {
     decoder.feed(&stream, &mut deltas).unwrap();
     let answer = decoder.finish(&mut deltas).unwrap();
     assert_eq!(answer.messages.len(), 1);
-    assert!(answer.usage().unwrap().is_ok(), "usage is told");
+    assert!(answer.usage().unwrap().is_ok(), "usage is reported");
     let item: Value = serde_json::from_str(answer.messages[0].json()).unwrap();
     assert!(is_item(&item), "{item}");
     let text = String::from_utf8(stream.to_vec()).unwrap();
@@ -221,5 +221,5 @@ async fn a_short_conversation_loses_nothing_when_its_client_lets_it_go() {
     let item = compacted(&stage, &input).await.pop().unwrap();
     said(&stage, &[item, user("Go on.")]).await;
     let sent = sent_last(&stage);
-    assert_eq!(sent.len(), input.len() + 1, "there was nothing to fold: {sent:#?}");
+    assert_eq!(sent.len(), input.len() + 1, "there was nothing to compact: {sent:#?}");
 }

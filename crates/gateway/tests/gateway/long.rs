@@ -65,7 +65,7 @@ async fn five_hundred_turns_never_show_the_client_an_overflow() {
 
 /// A client that made room for itself has its own summary where the task was: there is no other word of a person.
 #[tokio::test]
-async fn a_client_with_a_summary_of_its_own_is_folded_on_from_it() {
+async fn a_client_with_a_summary_of_its_own_is_compacted_on_from_it() {
     const STEPS: usize = 120;
     let stage = Stage::new(
         Some(32_000),

@@ -1,4 +1,4 @@
-//! What whoever runs a gateway looks at: figures, and whether it is ready.
+//! What the operator of a gateway looks at: figures, and whether it is ready.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ async fn what_happens_is_counted() {
 }
 
 #[tokio::test]
-async fn figures_about_everyone_are_for_whoever_runs_it() {
+async fn figures_about_everyone_are_for_the_operator() {
     let mut book = AccessTokens::default();
     let mine = book.add("mine", "local", &[1; 32], 0, TokenLimits::default()).unwrap();
     let other = book.add("other", "other", &[2; 32], 0, TokenLimits::default()).unwrap();

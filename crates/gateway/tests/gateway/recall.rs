@@ -195,7 +195,7 @@ async fn a_model_that_only_ever_recalls_comes_to_an_end() {
         let warned = stage.events.lock().unwrap().iter().any(
             |event| matches!(event, GatewayEvent::Warning(words) if words.contains("gateway.recall_rounds")),
         );
-        assert!(warned, "whoever runs the gateway is told");
+        assert!(warned, "the operator is warned");
         // A call of the last answer is still open; it is closed before the next.
         talk.say("And now?");
         talk.ask(&stage, false).await;

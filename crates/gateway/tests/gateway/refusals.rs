@@ -144,7 +144,7 @@ async fn nothing_leads_out_of_v1() {
     assert!(stage.upstream.requests().is_empty(), "nothing of it went on");
 }
 
-/// Which setting would help is for whoever runs the gateway.
+/// Which setting would help is for the operator.
 #[tokio::test]
 async fn a_client_is_told_what_is_wrong_and_nothing_of_the_settings() {
     let stage = Stage::new(Some(20_000), Script::always(Reply::text("hello"))).await;

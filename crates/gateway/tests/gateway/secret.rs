@@ -31,7 +31,7 @@ async fn a_client_that_trusts_the_certificate_is_served_and_plain_text_is_not() 
 }
 
 #[test]
-fn what_is_no_certificate_is_told() {
+fn what_is_no_certificate_is_reported() {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());

@@ -116,7 +116,7 @@ async fn a_request_that_is_made_again_is_answered_again() {
 }
 
 #[tokio::test]
-async fn conversations_that_begin_alike_are_told_apart() {
+async fn conversations_that_begin_alike_are_distinguished() {
     let stage = Stage::new(None, counting()).await;
     stage.ask(WireFormat::Chat, &body(&[user("hi")])).await;
     stage.ask(WireFormat::Chat, &body(&[user("hi")])).await;

@@ -117,11 +117,7 @@ pub(crate) fn record_for_several(path: PathBuf) -> Box<dyn Fn() -> Arc<dyn Store
 #[track_caller]
 fn empty_database() -> Option<Box<dyn Fn() -> Arc<dyn Store>>> {
     use throughline_store::PostgresStore;
-    use throughline_testkit::{Missing, PostgresServer, skip};
-    let Some(server) = PostgresServer::shared() else {
-        skip(&Missing::Program { name: "PostgreSQL", installed_by: "apt-get install postgresql" });
-        return None;
-    };
+    let server = throughline_testkit::PostgresServer::for_every_record()?;
     let url = server.database(|url| drop(PostgresStore::open(url, 2).unwrap()));
     Some(Box::new(move || Arc::new(PostgresStore::open(&url, 4).unwrap())))
 }

@@ -69,7 +69,7 @@ fn yes() -> Script {
 }
 
 #[tokio::test]
-async fn nobody_comes_in_without_a_token_and_every_wire_is_told_in_its_form() {
+async fn nobody_comes_in_without_a_token_and_every_wire_is_shown_in_its_form() {
     let tokens = Tokens::new(&[no_limits()]);
     let stage = tokens.stage(yes()).await;
     for token in ["", "tl_0000", "sk-of-somebody"] {

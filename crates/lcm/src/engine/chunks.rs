@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use throughline_transcript::Groups;
 
-/// A stretch that some leaf stands for already.
+/// A stretch that some leaf covers already.
 pub(crate) type CoveredRange = Range<usize>;
 
 /// Cuts what is to be compacted, given as ranges without gaps in order, into chunks. A stretch that is taken is a chunk as it

@@ -119,7 +119,7 @@ impl NodeCompaction<'_> {
         let last = chunks.len().saturating_sub(1);
         for (at, LeafChunk { range, state }) in chunks.iter().enumerate() {
             if let ChunkState::Open(open) = state {
-                // The last chunk may still grow; what is said next belongs to it.
+                // The last chunk may still grow; the next messages belong to it.
                 if at == last {
                     break;
                 }
@@ -238,14 +238,14 @@ impl NodeCompaction<'_> {
     fn expected_shares(&self, known: &NodeIndex, chunks: &[LeafChunk<'_>], plan: &Plan) -> BudgetShares {
         let mut shares = self.shares(known, chunks);
         let shown: u64 = known.shown.iter().map(|node| node.head.node.tokens).sum();
-        let to_fold = self
+        let to_compact = self
             .budgets
             .threshold_tokens
             .saturating_sub(self.conversation.fixed_tokens)
             .saturating_sub(self.budgets.tail_tokens)
             .saturating_sub(self.tokens_of(plan.head.clone()).saturating_add(shown));
         let there: u64 = chunks.iter().map(|chunk| self.tokens_of(chunk.range.clone())).sum();
-        shares.expect(there, to_fold);
+        shares.expect(there, to_compact);
         shares
     }
 
@@ -286,7 +286,7 @@ impl NodeCompaction<'_> {
         Ok(NodeIndex { places, shown, loose })
     }
 
-    /// What of the middle is to be summarised: everything somebody said but what stays in view.
+    /// What of the middle is to be summarised: all messages of user and model but those that stay in view.
     fn middle_ranges(&self, plan: &Plan, places: &MessageLocations) -> MiddleRanges {
         let pinned = |at: usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(&at));
         let Earlier { summaries, .. } = &plan.earlier;
@@ -317,7 +317,7 @@ impl NodeCompaction<'_> {
         ranges
     }
 
-    /// The chunks of what is compacted, each with the leaf that stands for it already.
+    /// The chunks of what is compacted, each with the leaf that covers it already.
     fn chunks(
         &self,
         ranges: &MiddleRanges,
@@ -428,7 +428,7 @@ impl NodeCompaction<'_> {
         let runs = heads.iter().flat_map(|head| head.sources.iter().cloned()).collect();
         let sources = MessageRun::joined(runs).ok_or_else(|| StoreError::Database {
             what: "condensing nodes",
-            source: "two of them stand for the same message".into(),
+            source: "two of them cover the same message".into(),
         })?;
         let words = self.keep(written, sources, node, false).await?;
         Ok(words)

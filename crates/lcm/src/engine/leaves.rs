@@ -75,7 +75,7 @@ impl NodeCompaction<'_> {
         let mut chunks = Vec::with_capacity(cut.len());
         let mut from = plan.head.start;
         for (range, leaf) in cut {
-            // What stood in a pruned head is told beside it: the first chunk reaches back to it.
+            // A pruned head is summarised too: the first chunk reaches back to it.
             let reach = from..range.end;
             from = range.end;
             let state = match leaf {
@@ -171,7 +171,7 @@ impl NodeCompaction<'_> {
         let unkept = self.unkept(&sources, &node);
         let above_tokens = self.count(&heading(&unkept));
         let share_tokens = shares.of(open.wish).saturating_sub(above_tokens);
-        // At most half of what it stands for, or there would be little point.
+        // At most half of what it covers, or there would be little point.
         let room_tokens = share_tokens.min(source.tokens() / 2).max(LEAST_NODE_TOKENS);
         let own_words = own_words_percent(writer.summariser.maker());
         let mut written = writer.leaf(source, room_tokens * own_words / 100).await?;

@@ -12,7 +12,7 @@ use throughline_store::{MessageRun, Owner, Result, Store, SummaryId, ViewItem};
 /// Where one message of a conversation comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MessageLocation {
-    /// Somebody said it.
+    /// The user or the model wrote it.
     Message {
         /// In this session,
         session: SessionId,
@@ -21,7 +21,7 @@ pub(crate) enum MessageLocation {
     },
     /// A summary.
     Summary(SummaryId),
-    /// A message of ours that nobody said.
+    /// A message that Throughline inserts.
     Ours,
 }
 
@@ -66,7 +66,7 @@ impl MessageLocations {
         })
     }
 
-    /// Whether somebody said a message.
+    /// Whether a message comes from the user or the model.
     pub(crate) fn is_said(&self, index: usize) -> bool {
         matches!(self.0.get(index), Some(MessageLocation::Message { .. }))
     }
@@ -82,7 +82,7 @@ impl MessageLocations {
         MessageRun::joined(said.collect()).unwrap_or_default()
     }
 
-    /// The range of messages that runs stand for, if they are exactly such a range.
+    /// The range of messages that runs cover, if they are exactly such a range.
     pub(crate) fn range_of(&self, runs: &[MessageRun]) -> Option<Range<usize>> {
         let first = runs.first()?;
         let from = self.0.iter().position(|place| {

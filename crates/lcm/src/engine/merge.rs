@@ -141,7 +141,7 @@ impl NodeBudget {
                 .or_else(|| (nodes.len() >= 2).then(|| 0..nodes.len().min(fan_in)))
         };
         let older_nodes = nodes.get(..older).unwrap_or_default();
-        // One that stands alone is told more briefly, once.
+        // A node alone is shortened, once.
         let alone = |nodes: &[NodeSize]| match nodes {
             [one] if one.tokens > self.of_condensed() => Some(0..1),
             _ => None,

@@ -68,7 +68,7 @@ pub(crate) struct LeafMessages<'a> {
     pub(crate) sizes: &'a [u64],
     /// Where it begins.
     pub(crate) first: usize,
-    /// So many of its messages stay in view and are not told.
+    /// So many of its messages stay in view and are left out.
     pub(crate) head: usize,
 }
 
@@ -80,14 +80,14 @@ pub(crate) struct NodeSource<'a> {
     pub(crate) ledger: Ledger,
     plan: Plan,
     reach: Reach,
-    /// What is shown elsewhere and need not be told here.
+    /// What is shown elsewhere and may be left out here.
     shown_text: &'a str,
     /// The documents it takes up, where it is no leaf.
     parts: Vec<SummaryDocument>,
 }
 
 impl<'a> NodeSource<'a> {
-    /// Messages that a leaf stands for. What the whole conversation knows of their strings decides which of them matter.
+    /// Messages that a leaf covers. What the whole conversation knows of their strings decides which of them matter.
     pub(crate) fn leaf(
         stretch: LeafMessages<'a>,
         shown_text: &'a str,

@@ -38,7 +38,7 @@ pub(crate) struct LcmView {
     pub(crate) told: NodeReport,
 }
 
-/// What people are told about nodes that were written.
+/// What is reported about nodes that were written.
 #[derive(Default)]
 pub(crate) struct NodeReport {
     pub(crate) written: usize,

@@ -88,7 +88,7 @@ pub(crate) fn notes(nodes: &[NodeText]) -> String {
     parts.join("\n\n")
 }
 
-/// The whole message: a preface that never changes, the notes, and what they stand for.
+/// The whole message: a preface that never changes, the notes, and what they cover.
 pub(crate) fn message_text(notes: &str, stands_for: usize, kept: usize) -> String {
     let preface = PREFACE.trim_end();
     let closing = SummaryFrame::closing_line(stands_for, kept);

@@ -24,7 +24,7 @@ pub struct ExpandQuery {
     pub message: Option<u64>,
     /// How far down.
     pub expansion: Expansion,
-    /// Begin with the message of this number, or with what stands for it.
+    /// Begin with the message of this number, or with what covers it.
     pub from: Option<u64>,
     /// Show the part of a long message where this stands.
     pub around: Option<String>,

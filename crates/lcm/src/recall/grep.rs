@@ -50,7 +50,7 @@ pub struct GrepHit {
     pub role: String,
     /// When the message was recorded.
     pub at_ms: Millis,
-    /// The nodes that stand for it, from the one in view down to its leaf; none while it is in view itself.
+    /// The nodes that cover it, from the one in view down to its leaf; none while it is in view itself.
     pub nodes: Vec<SummaryId>,
     /// Whether the view shows it.
     pub in_view: bool,
@@ -65,7 +65,7 @@ pub struct GrepHit {
 pub struct NodeHit {
     /// The node.
     pub node: SummaryId,
-    /// The messages it stands for lie between these places.
+    /// The messages it covers lie between these places.
     pub first_seq: u64,
     /// The place after the last.
     pub end_seq: u64,
@@ -329,7 +329,7 @@ impl RecallReader<'_> {
         Ok(())
     }
 
-    /// The nodes that stand for a message, from the top down.
+    /// The nodes that cover a message, from the top down.
     pub(crate) fn path_to(
         &self,
         top: &[NodeHead],

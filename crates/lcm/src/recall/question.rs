@@ -18,7 +18,7 @@ const INSTRUCTIONS: &str = include_str!("../prompts/question.md");
 pub(crate) struct RecallQuestion {
     /// The question, as the model wrote it.
     pub text: String,
-    /// Only messages these stand for.
+    /// Only messages these cover.
     pub nodes: Vec<SummaryId>,
     /// Messages that are read in any case.
     pub messages: Vec<u64>,

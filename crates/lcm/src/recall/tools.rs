@@ -47,7 +47,7 @@ impl RecallToolset {
     /// The name of the tool that answers a question, which needs a model.
     pub const QUESTION: &str = QUESTION;
 
-    /// Whether a message with calls or results of these tools only looks something up. Whoever searches is not shown it: what
+    /// Whether a message with calls or results of these tools only looks something up. A search does not show it: what
     /// was asked before is no answer.
     #[must_use]
     pub fn is_lookup(tools: &[String]) -> bool {
@@ -139,7 +139,7 @@ impl RecallToolset {
             schema(
                 GREP,
                 "Finds words or a pattern in every message of this conversation, compacted or not, and says where each \
-                 hit lies: the message and the notes that stand for it.",
+                 hit lies: the message and the notes that cover it.",
                 json!({
                     "type": "object",
                     "properties": {
@@ -154,7 +154,7 @@ impl RecallToolset {
             ),
             schema(
                 DESCRIBE,
-                "Says what notes such as n12 stand for: which messages, when, how many tokens, which files, and which \
+                "Says what notes such as n12 cover: which messages, when, how many tokens, which files, and which \
                  notes they were drawn from.",
                 json!({
                     "type": "object",
@@ -188,7 +188,7 @@ impl RecallToolset {
                     "type": "object",
                     "properties": {
                         "question": {"type": "string", "description": "In words; name what is looked for."},
-                        "nodes": {"type": "array", "items": {"type": "string"}, "description": "Only messages these notes stand for."},
+                        "nodes": {"type": "array", "items": {"type": "string"}, "description": "Only messages these notes cover."},
                         "messages": {"type": "array", "items": {"type": "integer"}, "description": "Messages to read in any case."}
                     },
                     "required": ["question"],
@@ -215,7 +215,7 @@ impl RecallToolset {
         })
     }
 
-    /// An answer of at most so many characters. What comes in pages comes in smaller ones; the rest is cut, and says so.
+    /// Limits an answer to so many characters. Pages become smaller; other answers are cut, and say so.
     async fn answer_within(
         &self,
         session: &SessionId,
@@ -434,7 +434,7 @@ fn tell_node(found: &NodeDescription) -> String {
     let node = &found.head.node;
     let mut lines = vec![heading(&found.head)];
     let kind = match node.level {
-        0 => "stands for messages".to_owned(),
+        0 => "covers messages".to_owned(),
         level => format!("drawn from {} other notes, level {level}", found.took_up.len()),
     };
     lines.push(format!("{kind}; {} tokens; written by {}", node.tokens, found.head.author));

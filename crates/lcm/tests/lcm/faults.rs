@@ -91,7 +91,7 @@ fn tip(store: &dyn Store) -> SessionId {
     store.chain(&owner(), &SessionId::from_text("first")).unwrap().pop().unwrap().id
 }
 
-/// Folds twice, so that leaves are condensed, with one call of the record failing; gives how many there were.
+/// Compacts twice, so that leaves are condensed, with one call of the record failing; gives how many there were.
 async fn fold_with_fault(failing: usize, late: bool) -> usize {
     let store = Arc::new(Faulty::default());
     let mut stage = Stage::over(Arc::<Faulty>::clone(&store), WireFormat::Chat, 12_000, limits());
@@ -184,7 +184,7 @@ fn until_stopped(child: &mut Child, home: &Path) -> String {
 }
 
 #[test]
-fn whoever_is_killed_before_any_write_leaves_nodes_that_hold_together() {
+fn process_killed_before_any_write_leaves_nodes_that_hold_together() {
     let home = tempfile::tempdir().unwrap();
     assert!(folding(home.path(), 0).wait().unwrap().success());
     let writes = std::fs::read_to_string(home.path().join("writes")).unwrap();

@@ -9,7 +9,7 @@ use throughline_transcript::{Groups, Message};
 
 use crate::support::Stage;
 
-/// Says all of a conversation in several pieces, folds after each, and looks at everything. Gives how often it was folded.
+/// Says all of a conversation in several pieces, folds after each, and looks at everything. Gives how often it was compacted.
 pub(crate) async fn fold_in_pieces(mut stage: Stage, messages: &[Message], pieces: usize) -> usize {
     let mut folded = 0;
     for piece in pieces_of(messages, pieces) {
@@ -26,7 +26,7 @@ pub(crate) async fn fold_in_pieces(mut stage: Stage, messages: &[Message], piece
             assert!(stage.view_tokens() < before);
             let view: Vec<String> = stage.shown().iter().map(|item| item.json().to_owned()).collect();
             let again = stage.fold().await;
-            assert!(matches!(again, CompactionResult::NoOp { .. }), "folded again: {again:?}");
+            assert!(matches!(again, CompactionResult::NoOp { .. }), "compacted again: {again:?}");
             let after: Vec<String> = stage.shown().iter().map(|item| item.json().to_owned()).collect();
             assert_eq!(view, after);
         }

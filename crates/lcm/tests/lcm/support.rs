@@ -1,4 +1,4 @@
-//! Conversations in a record, folded by the engine through the managed call.
+//! Conversations in a record, compacted by the engine through the managed call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -277,7 +277,7 @@ impl Stage {
         }
     }
 
-    /// Folds, as a person would ask for it.
+    /// Compacts, as a person would ask for it.
     pub(crate) async fn fold(&mut self) -> CompactionResult {
         let mut session = self.open().await;
         let result = session.compact(ManualCompaction::default()).await;

@@ -17,7 +17,7 @@ fn said(role: Role, text: &str) -> Message {
     decode_message_text(text_message(WireFormat::Anthropic, role, text)).unwrap()
 }
 
-/// A conversation with a fact near its beginning, folded three times.
+/// A conversation with a fact near its beginning, compacted three times.
 async fn folded() -> Stage {
     let limits = LcmLimits {
         chunk_tokens: 2_000,
@@ -85,7 +85,7 @@ async fn a_fact_is_found_by_one_grep_and_one_expand() {
     let leaf = hits[0].nodes.last().unwrap().to_string();
     let described = call(&stage, "lcm_describe", json!({"node": leaf})).await;
     assert!(described.text.starts_with(&format!("[{leaf}] messages ")), "{}", described.text);
-    assert!(described.text.contains("stands for messages"), "{}", described.text);
+    assert!(described.text.contains("covers messages"), "{}", described.text);
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn bad_questions_get_words_and_the_conversation_goes_on() {
 }
 
 #[tokio::test]
-async fn nothing_of_somebody_else_is_told() {
+async fn nothing_of_somebody_else_is_reported() {
     let stage = folded().await;
     let node = stage.with_recall(|recall| recall.top_nodes(&stage.tip).unwrap()[0].id);
     let (them, limits) = (Owner::new("somebody"), RecallLimits::default());

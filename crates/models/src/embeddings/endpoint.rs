@@ -12,7 +12,7 @@ use throughline_provider::Client;
 use throughline_redact::Redactor;
 use throughline_store::{EmbedPurpose, Embeddings};
 
-/// How long texts of the record may take: nobody waits for them.
+/// How long texts of the record may take: no caller waits for them.
 const RECORD_LIMIT: Duration = Duration::from_secs(120);
 /// A larger answer is not read: a hundred vectors of four thousand numbers have a tenth of that.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
@@ -101,7 +101,7 @@ impl EmbeddingEndpoint {
         let (sender, receiver) = mpsc::channel();
         let Some(runtime) = &self.runtime else { return Err("it was shut down".to_owned()) };
         runtime.spawn(async move {
-            // Nobody waits any more when this fails.
+            // No caller waits any more when this fails.
             let _ = sender.send(ask(request).await);
         });
         let answer = receiver

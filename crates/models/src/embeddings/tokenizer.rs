@@ -30,7 +30,7 @@ enum Vocabulary {
     Unigram { pieces: HashMap<String, (u32, f64)>, longest: usize },
 }
 
-/// How words are told apart.
+/// How a text is split into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WordForm {
     /// By white space and punctuation.
@@ -237,7 +237,7 @@ fn each_word(text: &str, space: char, mut each: impl FnMut(&str)) {
     }
 }
 
-/// The character that stands for a byte in vocabularies of bytes.
+/// The character that represents a byte in vocabularies of bytes.
 fn byte_char(byte: u8) -> char {
     match byte {
         b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff => char::from(byte),

@@ -151,7 +151,7 @@ async fn status(make: MakeEngine<'_>) -> CheckResult {
         return Err(format!("it says the model is `{}`, not `by-rote`", status.model));
     }
     if status.threshold_tokens == 0 || status.threshold_tokens > WINDOW_TOKENS {
-        return Err(format!("it says folding starts at {} of {WINDOW_TOKENS}", status.threshold_tokens));
+        return Err(format!("it says compaction starts at {} of {WINDOW_TOKENS}", status.threshold_tokens));
     }
     if status.compactions != 0 {
         return Err(format!("it reports {} compactions", status.compactions));
@@ -179,7 +179,7 @@ async fn little(make: MakeEngine<'_>) -> CheckResult {
         engine.has_content_to_compress(&asked).await.map_err(words_of)?;
         let outcome = engine.compress(&request(asked, true)).await.map_err(words_of)?;
         if let CompressOutcome::Completed(_) = outcome {
-            return Err(format!("it folds a conversation of {count} messages"));
+            return Err(format!("it compacts a conversation of {count} messages"));
         }
     }
     Ok(CheckVerdict::Passed)
@@ -194,7 +194,7 @@ async fn twice(make: MakeEngine<'_>) -> CheckResult {
             CompressOutcome::Completed(made) => views.push(made.view),
             CompressOutcome::NoOp { detail, .. } | CompressOutcome::Aborted { detail, .. } => {
                 return Err(format!(
-                    "it folds nothing of {} tokens: {detail}",
+                    "it compacts nothing of {} tokens: {detail}",
                     asked.conversation.prompt_tokens
                 ));
             }

@@ -36,7 +36,7 @@ pub(super) async fn all(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
             VIEW,
             long(WireFormat::Anthropic).await,
         ),
-        ConformanceCheck::of("folds when a person wants it", FORCE, by_hand(make).await),
+        ConformanceCheck::of("compacts when a person asks for it", FORCE, by_hand(make).await),
         ConformanceCheck::of("keeps as many of the newest messages as requested", KEEP, keeping(make).await),
         ConformanceCheck::of("continues in another process", RESTART, taken_up(make).await),
         ConformanceCheck::of("continues after an undo", BOUNDARY, undone(make).await),
@@ -139,7 +139,7 @@ fn answered(result: CompactionResult) -> CheckResult {
     match result {
         CompactionResult::Completed(_) => Ok(CheckVerdict::Passed),
         CompactionResult::NoOp { detail, .. } => {
-            Ok(CheckVerdict::LeftOut { why: format!("there is nothing it would fold: {detail}") })
+            Ok(CheckVerdict::LeftOut { why: format!("there is nothing it would compact: {detail}") })
         }
         CompactionResult::Aborted { detail, .. } => Err(detail),
         CompactionResult::Blocked(block) => Err(block.detail),

@@ -8,7 +8,7 @@ use throughline_plugin::EngineBounds;
 use crate::script::{bounds, cases, cases_that_hang, model, request, script};
 
 #[tokio::test]
-async fn whatever_an_engine_does_wrong_is_told() {
+async fn whatever_an_engine_does_wrong_is_reported() {
     // What it does, where that shows, and the words for it.
     let table = [
         ("crashes at the start", "exit 7", "exit status: 7"),
@@ -81,7 +81,7 @@ fn nowhere() -> crate::script::Scripted {
 }
 
 #[tokio::test]
-async fn answers_out_of_order_reach_whoever_asked() {
+async fn answers_out_of_order_reach_their_callers() {
     // The first question is answered after the second.
     let text = r#"
         reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }

@@ -47,7 +47,7 @@ fn kind(error: &CallError) -> &ProviderErrorKind {
 }
 
 #[tokio::test]
-async fn passing_trouble_is_tried_again_and_told() {
+async fn passing_trouble_is_tried_again_and_reported() {
     let limited = answer(429, &[("retry-after", "0")], r#"{"error":{"message":"slow down"}}"#);
     let scripts = vec![
         vec![Act::Send(limited)],
@@ -228,7 +228,7 @@ async fn dropping_a_reply_hangs_up() {
 }
 
 #[tokio::test]
-async fn whoever_speaks_another_wire_is_told_apart() {
+async fn endpoint_with_another_wire_is_recognised() {
     let wrong = |sign| ProviderErrorKind::WrongWire { sign };
     for (body, call, expected) in [
         (

@@ -54,7 +54,7 @@ struct Signals {
 }
 
 impl Server {
-    /// Plays the first script to the first request, and so on; whoever asks more often gets an error 599.
+    /// Plays the first script to the first request, and so on; a call beyond the last one gets an error 599.
     pub(crate) async fn playing(scripts: Vec<Vec<Act>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -42,7 +42,7 @@ pub struct ArtifactFile {
 pub struct FolderListing {
     /// Artifacts by their names, in order.
     pub artifacts: Vec<ArtifactId>,
-    /// Files that are none: left behind when a process died, or put there by somebody else.
+    /// Files that are none: left behind when a process died, or put there by other programs.
     pub strangers: Vec<PathBuf>,
 }
 

@@ -117,7 +117,7 @@ fn another_text_under_the_name_is_noticed() {
 }
 
 #[test]
-fn strangers_in_the_folder_are_told_apart() {
+fn strangers_in_the_folder_are_distinguished() {
     let (_home, folder) = folder();
     let (id, _) = folder.put("text").unwrap();
     let stray = folder.path().join("notes.txt");

@@ -113,7 +113,7 @@ pub(crate) enum ForeignItem {
         /// The document.
         document: String,
     },
-    /// A message that nobody said.
+    /// A message that neither user nor model wrote.
     Synthetic(Message),
 }
 

@@ -143,7 +143,7 @@ fn chains_of(sessions: &[SessionRow]) -> Vec<HermesChain> {
     let mut taken: HashSet<usize> = HashSet::new();
     let mut chains: Vec<HermesChain> = Vec::new();
     let starts_chain = |index: usize| continues(index).is_none_or(|parent| !is_continued_by(parent, index));
-    // Parents that go round in a circle start no chain; whoever is left over starts one.
+    // Parents in a circle start no chain; a session that is left over starts one.
     let starts = (0..sessions.len()).filter(|&index| starts_chain(index)).chain(0..sessions.len());
     for start in starts {
         if taken.contains(&start) {

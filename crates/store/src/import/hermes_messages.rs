@@ -267,7 +267,7 @@ fn content_json(content: Option<&str>) -> String {
     }
 }
 
-/// The message of the chat wire that a row stands for.
+/// The message of the chat wire for a row.
 fn message_of(row: &MessageRow, content: String) -> Option<Message> {
     let mut json = String::with_capacity(content.len() + 64);
     json.push_str("{\"role\":");

@@ -26,7 +26,7 @@ use super::views;
 
 /// Messages in one transaction.
 const BATCH: usize = 1_000;
-/// How often a conversation is tried again after somebody else changed it meanwhile.
+/// How often a conversation is tried again after another process changed it meanwhile.
 const TRIES: usize = 3;
 
 /// Writes into a record, in an owner's name.
@@ -63,7 +63,7 @@ impl Recorder<'_> {
         loop {
             tries += 1;
             match self.try_record(foreign, counts) {
-                // Somebody compacted or opened the conversation between looking and writing: look again, what was written
+                // Another process compacted or opened the conversation between looking and writing: look again, what was written
                 // is found.
                 Err(StoreError::SessionEnded { .. } | StoreError::SessionExists { .. }) if tries < TRIES => {}
                 outcome => return outcome,
@@ -292,6 +292,7 @@ impl Recorder<'_> {
             tries += 1;
             let id = (self.new_id)(compaction.at_ms);
             let continuation = Continuation {
+                lease: None,
                 from: tip.id.clone(),
                 id: id.clone(),
                 reason: EndReason::COMPRESSION,

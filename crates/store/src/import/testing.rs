@@ -17,7 +17,7 @@ pub(super) struct World {
     pub(super) owner: Owner,
     pub(super) folder: TempDir,
     drawn: u32,
-    /// What time the importer is told it is.
+    /// The time that the importer sees.
     pub(super) now_ms: Option<Millis>,
 }
 

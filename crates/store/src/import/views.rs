@@ -93,7 +93,7 @@ fn push_said(view: &mut Vec<NewViewItem>, session: SessionId, seq: u64) {
     view.push(NewViewItem::Kept(run));
 }
 
-/// The messages that are not shown any more, as runs: what a summary stands for.
+/// The messages that are no longer shown, as runs: those a summary covers.
 fn sources_of(recorded: &[StoredMessage], view: &[ForeignItem]) -> Vec<MessageRun> {
     let shown: HashSet<usize> = view
         .iter()

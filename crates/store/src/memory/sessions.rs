@@ -157,7 +157,7 @@ impl MemoryState {
         }
     }
 
-    /// The most recently active conversation that is nobody's sub-agent; if there is none, any. Never a side call.
+    /// The most recently active conversation that is not a sub-agent; if there is none, any. Never a side call.
     fn last(&self, owner: &Owner) -> Option<Session> {
         let is_side_call = |chain: u64| {
             let kind = self.sessions.get(&chain).and_then(|root| root.link.as_ref()).map(|link| link.kind);

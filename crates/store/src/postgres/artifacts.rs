@@ -338,7 +338,7 @@ fn joined(rows: &[Row]) -> PgResult<(String, u64)> {
     Ok((text, start))
 }
 
-/// Takes away the references of sessions, and the artifacts that nobody refers to any more.
+/// Takes away the references of sessions, and the artifacts without references.
 pub(super) fn release_sessions(tx: &Tx<'_>, owner: &Owner, sessions: &[i64]) -> PgResult<()> {
     // First all of them are held, so that nobody refers to one that is about to go.
     let rows = tx.query(

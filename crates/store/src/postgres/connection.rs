@@ -23,6 +23,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{NoTls, Row, SimpleQueryMessage};
 
 use crate::error::{Result, StoreError};
+use crate::fleet::PoolStatus;
 
 use super::address::ServerAddress;
 use super::error::{PgError, PgResult};
@@ -33,7 +34,7 @@ use super::value::SqlValue;
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// What the server is told, so that it does not go on with what nobody waits for.
+/// Time limits for the server, so that it does not go on with queries whose caller is gone.
 const STATEMENT_TIMEOUT_MS: u32 = 50_000;
 const LOCK_TIMEOUT_MS: u32 = 15_000;
 /// A transaction whose client is gone lets go of what it holds after this time.
@@ -259,6 +260,17 @@ impl ServerPool {
     /// Makes sure that the server can be reached, without trying again.
     pub(super) fn reach(&self) -> Result<()> {
         self.connect().map(drop).map_err(|error| self.failure(error, "connecting"))
+    }
+
+    /// How many connections there are.
+    pub(super) fn pool_status(&self) -> PoolStatus {
+        let status = self.pool.status();
+        PoolStatus {
+            most: status.max_size as u64,
+            open: status.size as u64,
+            idle: u64::try_from(status.available).unwrap_or_default(),
+            waiting: u64::try_from(status.waiting).unwrap_or_default(),
+        }
     }
 
     fn connect(&self) -> PgResult<Client> {
@@ -497,7 +509,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Closes the connection: nobody knows what it would answer next.
+    /// Closes the connection, whose next answer would be undefined.
     fn discard(&mut self) {
         if let Some(client) = self.client.take() {
             drop(Object::take(client));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use throughline_search::belonging::Belonging;
 use tokio_postgres::Row;
 
 use crate::artifacts::artifact::ArtifactId;
@@ -13,7 +14,6 @@ use crate::copy::{
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::message_codec::unpack_skeleton;
-use crate::search::belonging::Belonging;
 use crate::sqlite::{SqliteStore, StoreProgress};
 
 use super::PostgresStore;
@@ -35,7 +35,7 @@ const ORIGIN: usize = 10;
 
 impl PostgresStore {
     /// Copies a record in a file into this one, which is empty or the beginning of a copy of the same record; then reads all of it
-    /// back and compares it. Nobody may write to either meanwhile.
+    /// back and compares it. No program may write to either meanwhile.
     pub fn copy_from(
         &self,
         file: &SqliteStore,
@@ -138,7 +138,7 @@ fn insert(tx: &Tx<'_>, table: &CopyTable, rows: &[CopyRow]) {
     let names = into.join(", ");
     let (mut into, mut from) = (into, from);
     if table.name == "summaries" {
-        // In a file a node is told by its figures.
+        // In a file a node is recognised by its figures.
         into.push("is_node".to_owned());
         from.push("u.figures::json -> 'node' IS NOT NULL".to_owned());
     }

@@ -369,7 +369,7 @@ fn index(tx: &Tx<'_>) -> PgResult<Option<RecordProblem>> {
     Ok((missing + surplus > 0).then_some(RecordProblem::SearchIndex { missing, surplus }))
 }
 
-/// Artifacts of which pieces are missing, and those that nobody refers to.
+/// Artifacts of which pieces are missing, and those without references.
 fn lost_artifacts(tx: &Tx<'_>) -> PgResult<Vec<RecordProblem>> {
     let mut findings = Vec::new();
     let rows = tx.query(

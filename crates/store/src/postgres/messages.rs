@@ -1,5 +1,6 @@
 //! Messages: appending them with their artifacts, and reading them back.
 
+use throughline_search::belonging::Belonging;
 use throughline_transcript::ContentHash;
 use tokio_postgres::Row;
 
@@ -10,7 +11,6 @@ use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage, speaks_as};
 use crate::message_codec::{self, PackedBody};
-use crate::search::belonging::Belonging;
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
@@ -28,7 +28,7 @@ use super::sessions::line_of;
 use super::value::{self, SqlValue, count, int, opt_int, text, values};
 use super::views;
 
-/// The session that is written to; nobody else writes to it until the transaction ends.
+/// The session that is written to; no one else writes to it until the transaction ends.
 const SESSION: &str =
     concat!("SELECT ", session_columns!(), " FROM sessions WHERE owner = $1 AND id = $2 FOR NO KEY UPDATE");
 /// Numbers for so many messages.
@@ -198,7 +198,7 @@ pub(super) fn append_at(
     messages: &[NewMessage],
 ) -> PgResult<Version> {
     let id = &expected.tip;
-    // The version is read once the session is ours: whoever had it before has committed.
+    // The version is read under the lock of the session: the previous holder has committed.
     let answers = tx.queries(vec![
         (SESSION, values![owner, id]),
         (VERSION, values![owner, id]),

@@ -18,7 +18,10 @@ pub(super) struct SchemaStep {
 }
 
 /// Every change there was, in order.
-pub(super) const STEPS: &[SchemaStep] = &[SchemaStep { sql: include_str!("schema.sql"), known_by: 1 }];
+pub(super) const STEPS: &[SchemaStep] = &[
+    SchemaStep { sql: include_str!("schema.sql"), known_by: 1 },
+    SchemaStep { sql: include_str!("schema_gateways.sql"), known_by: 1 },
+];
 
 /// The oldest server that has what is used: numbers of transactions with an epoch, and asking what became of them.
 const OLDEST_SERVER: i64 = 130_000;
@@ -60,7 +63,7 @@ pub(super) fn bring_up_to_date(server: &ServerPool, steps: &[SchemaStep]) -> Res
     }
     server.prepare("preparing the schema", |tx| {
         tx.query_later("SELECT pg_advisory_xact_lock($1)", values![TURN]);
-        // Somebody else may have come first.
+        // Another process may have come first.
         let found = schema_version(tx)?;
         refuse_future(server, found, known)?;
         if found.is_none() {

@@ -1,4 +1,4 @@
-//! Nodes as rows: stored among the summaries, told apart by a column.
+//! Nodes as rows: stored among the summaries, distinguished by a column.
 
 use crate::coding::int as stored;
 use crate::error::StoreError;

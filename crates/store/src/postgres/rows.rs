@@ -93,7 +93,7 @@ pub(super) fn sessions(tx: &Tx<'_>, sql: &str, values: Vec<SqlValue>) -> PgResul
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
-    /// Nobody else writes to it until the transaction ends.
+    /// No one else writes to it until the transaction ends.
     Write,
 }
 

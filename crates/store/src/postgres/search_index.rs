@@ -1,22 +1,22 @@
-//! The index of a record on a server, in the forms of `crate::search::fingerprint`.
+//! The index of a record on a server, in the forms of `throughline_search::fingerprint`.
 //!
 //! Every owner has an index of their own, and its rows are numbered in the order of messages and pieces. What is new is in
-//! `search_open`, one list of fingerprints a row, written with the row it stands for, so that writers are not in each other's way. Once an
-//! owner has more such rows than a segment takes, the oldest become one: `search_segments` says which row stands for which message or
-//! piece, `search_slices` which blocks hold a fingerprint. Sealing a segment changes no answer, so it waits for nobody and may be done
+//! `search_open`, one list of fingerprints a row, written together with its message or piece, so that writers do not wait for each other. Once an
+//! owner has more such rows than a segment takes, the oldest become one: `search_segments` says which row belongs to which message or
+//! piece, `search_slices` which blocks hold a fingerprint. Sealing a segment changes no answer, so it waits for no one and may be done
 //! by anyone at any time. Not for: asking the index.
 
 use std::collections::{BTreeMap, HashSet};
 
+use throughline_search::belonging::Belonging;
+use throughline_search::fingerprint::{FingerprintList, FingerprintSet, encode_list, slices, unfold_slice};
+use throughline_search::segments::{MESSAGES, PIECES, SegmentLayout};
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::coding::{role_of, speaker_of};
 use crate::ids::Owner;
 use crate::message_codec::unpack_skeleton;
-use crate::search::belonging::Belonging;
-use crate::search::fingerprint::{FingerprintList, FingerprintSet, encode_list, slices, unfold_slice};
 use crate::search::searchable::searchable_text;
-use crate::search::segments::{MESSAGES, PIECES, SegmentLayout};
 
 use super::connection::Tx;
 use super::error::PgResult;
@@ -26,7 +26,7 @@ use super::value::{self, SqlValue, count, flag, int, opt_text, values};
 /// Those who change the segments of an owner take turns under the owner's name and this number.
 const TURN: i64 = 7_310_586_211;
 
-/// What a row of the index stands for.
+/// The message or piece that a row of the index belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IndexKind {
     Message,
@@ -51,7 +51,7 @@ impl IndexKind {
         }
     }
 
-    /// The place within its segment of the first row that stands for anything. The very first row does not: in every engine
+    /// The place within its segment of the first row that belongs to a message. The very first row does not: in every engine
     /// messages and pieces are numbered from 1.
     pub(super) fn first_place(self, segment: i64) -> usize {
         usize::from(segment == 0)

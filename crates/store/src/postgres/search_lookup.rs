@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use throughline_search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
+use throughline_search::segments::IndexSegment;
+
 use crate::record_search::source::{LookupTerms, SegmentLookup};
-use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
-use crate::search::segments::IndexSegment;
 
 use super::error::{PgError, PgResult};
 use super::search_index::IndexKind;
@@ -63,7 +64,7 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
         if slices.iter().all(|slice| self.slices.contains_key(&(kind.code(), number, *slice))) {
             return Ok(());
         }
-        // Whoever asks for two segments side by side asks for the next ones too.
+        // A caller that reads two segments side by side reads the next ones too.
         let sealed = self.source.state(kind)?.sealed;
         let range = match last {
             Some(last) if last == number + 1 => (number + 1 - SEGMENTS_AT_ONCE).max(0)..number + 1,
@@ -191,7 +192,7 @@ impl SegmentLookup for PostgresLookup<'_, '_> {
     }
 
     fn knows(&self, _segment: IndexSegment) -> PgResult<bool> {
-        // Every row was written with the message it stands for.
+        // Every row was written together with its message.
         Ok(true)
     }
 }

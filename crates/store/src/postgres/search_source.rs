@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use throughline_search::meaning::{Nearest, QuestionVector};
+use throughline_search::segments::ARTIFACT_ROWS;
 use throughline_transcript::Role;
 use tokio_postgres::Row;
 
@@ -15,8 +17,6 @@ use crate::record_search::source::{
     ArtifactReference, MessageRows, PieceRow, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource,
     speaker_and_writer, tool_names,
 };
-use crate::search::meaning::{Nearest, QuestionVector};
-use crate::search::segments::ARTIFACT_ROWS;
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
@@ -399,7 +399,7 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
         artifact: i64,
         mut look: impl FnMut(ArtifactReference) -> PgResult<ScanStep>,
     ) -> PgResult<()> {
-        // An artifact that came by itself belongs to the last thing said in its session, or stands for a tool's answer.
+        // An artifact that came by itself belongs to the last thing said in its session, or replaces a tool's answer.
         let rows = self.tx.query(
             "SELECT r.session, coalesce(m.id, 0), coalesce(m.seq, s.first_seq), coalesce(m.role, 4)::int8, m.tools, \
              coalesce(m.at_ms, r.created_ms), coalesce(m.flags, 0)::int8 \

@@ -31,12 +31,12 @@ const LAST: &str = "last";
 /// The kind of turn that is taken for the families of an owner.
 const FAMILIES: i64 = 7_310_586_211;
 
-/// Waits until nobody moves or deletes families of an owner, and keeps it so until the transaction ends.
+/// Waits until no connection moves or deletes families of an owner, and keeps it so until the transaction ends.
 pub(super) fn share_families(tx: &Tx<'_>, owner: &Owner) {
     tx.query_later("SELECT pg_advisory_xact_lock_shared(hashtextextended($1, $2))", values![owner, FAMILIES]);
 }
 
-/// Waits until nobody else opens, moves or deletes sessions of an owner, and keeps it so until the transaction ends.
+/// Waits until no other connection opens, moves or deletes sessions of an owner, and keeps it so until the transaction ends.
 pub(super) fn own_families(tx: &Tx<'_>, owner: &Owner) {
     tx.query_later("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))", values![owner, FAMILIES]);
 }
@@ -95,7 +95,7 @@ pub(super) fn add(
             values![owner, chain],
         );
     }
-    // Sessions that begin something name themselves: zero stands for the ordinal that is given out here.
+    // Sessions that begin something name themselves: zero is replaced by the ordinal that is assigned here.
     let rows = tx.query(
         concat!(
             "INSERT INTO sessions (ordinal, id, owner, chain, base, tree, is_attached, parent, parent_id, link_kind, \
@@ -152,7 +152,7 @@ fn origins_of(tx: &Tx<'_>, owner: &Owner, parent: &SessionId) -> PgResult<Option
 
 /// The refusal of an id that is taken, or of a key of another program that leads to a session already.
 fn twin_of(tx: &Tx<'_>, new: &NewSession) -> PgResult<PgError> {
-    // An id is taken whoever's it is; whose is not told.
+    // An id may belong to another owner; the error does not say so.
     let row = tx.query_opt("SELECT id FROM sessions WHERE id = $1", values![&new.id])?;
     let by_origin = match (&row, &new.origin.key) {
         (None, Some(key)) => by_origin(tx, &new.owner, &new.origin.program, key)?.map(|session| session.id),
@@ -223,7 +223,7 @@ pub(super) fn resolve(tx: &Tx<'_>, owner: &Owner, reference: &str) -> PgResult<S
     Err(StoreError::AmbiguousSession { reference: reference.to_owned(), candidates }.into())
 }
 
-/// The most recently active conversation that is nobody's sub-agent; if there is none, any. Never a side call.
+/// The most recently active conversation that is not a sub-agent; if there is none, any. Never a side call.
 fn last(tx: &Tx<'_>, owner: &Owner) -> PgResult<Option<Session>> {
     let filter = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     if let Some(tip) = tips(tx, owner, &filter)?.pop() {
@@ -398,7 +398,7 @@ pub(super) fn end(tx: &Tx<'_>, session: &Session, reason: &EndReason, at_ms: Mil
 pub(super) fn members_for_writing(tx: &Tx<'_>, owner: &Owner, chain: u64) -> PgResult<Vec<Session>> {
     let mut known = 0;
     loop {
-        // Whoever continued the chain meanwhile had its newest session; then there is one more to wait for.
+        // Another process may have continued the chain meanwhile; then its new session has to be locked too.
         let locked = tx.query(
             "SELECT ordinal, id FROM sessions WHERE owner = $1 AND chain = $2 ORDER BY ordinal FOR NO KEY UPDATE",
             values![owner, chain],

@@ -12,7 +12,7 @@ use super::address::ServerAddress;
 
 /// What makes connections to an address encrypted.
 pub(super) fn connector(address: &ServerAddress) -> Result<MakeRustlsConnect> {
-    // Whoever came first has set it; it is the same one.
+    // Another thread may have set it; it is the same value.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let refused = |problem: String| StoreError::BadAddress { problem };
     let config = match &address.root_certificates {

@@ -28,7 +28,7 @@ pub(super) enum SqlValue {
 }
 
 impl SqlValue {
-    /// The type the server is told, so that it need not be asked for it first.
+    /// The type, sent along so that the server need not be asked for it first.
     pub(super) fn kind(&self) -> Type {
         match self {
             Self::Int(_) => Type::INT8,

@@ -149,7 +149,7 @@ fn write_from(
         ends.push(end);
         item_numbers.push(number);
         names.push(name.map(|name| value::stored_text(name)));
-        // An empty message stands for none: no message is empty.
+        // An empty text means no message: no message is empty.
         shown.push(json.map(|json| json.as_bytes().to_vec()).unwrap_or_default());
         tokens.push(size);
     }

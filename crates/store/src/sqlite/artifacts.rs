@@ -171,7 +171,7 @@ pub(super) struct ReleaseReport {
     pub(super) rows: Vec<i64>,
 }
 
-/// Takes away the references of a session, and the records of artifacts that nobody refers to any more.
+/// Takes away the references of a session, and the records of artifacts without references.
 pub(super) fn release_session(
     conn: &Connection,
     session: i64,
@@ -213,7 +213,7 @@ fn drop_if_orphan(conn: &Connection, n: i64, released: &mut ReleaseReport) -> ru
 }
 
 /// Removes the files of artifacts that are not recorded. StoredCall it in a transaction of its own that holds the write lock,
-/// after the one that released them is committed: whoever puts a text in place does so holding that lock too, so no
+/// after the one that released them is committed: a writer puts a text in place under that lock too, so no
 /// file goes that is being taken up again. A file that stays behind because this fails is found by a later check.
 pub(super) fn sweep(
     conn: &Connection,

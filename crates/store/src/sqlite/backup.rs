@@ -28,7 +28,7 @@ pub(super) const DATABASE: &str = "record.db";
 const NOTE: &str = "RESTORE.txt";
 /// Pages copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 2_048;
-/// Findings of a check that are told; damage seldom comes alone.
+/// Findings of a check that are reported; damage seldom comes alone.
 const PROBLEMS_TOLD: i64 = 20;
 
 /// What went into a backup.
@@ -70,7 +70,7 @@ impl SqliteStore {
         self.back_up_with(Contents::Referenced, to, now_ms, progress)
     }
 
-    /// As [`back_up`](Self::back_up), with artifacts nobody refers to.
+    /// As [`back_up`](Self::back_up), with artifacts without references.
     pub(super) fn back_up_everything(
         &self,
         to: &Path,
@@ -115,7 +115,7 @@ impl SqliteStore {
     }
 }
 
-/// Packs the files of a record as they lie there, for one that cannot be opened. Nobody may be using it.
+/// Packs the files of a record as they lie there, for one that cannot be opened. No program may be using it.
 pub(super) fn back_up_files(
     database: &Path,
     artifacts: &ArtifactFolder,
@@ -175,7 +175,7 @@ fn copy_database(
     to: &Path,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<CopySummary> {
-    // A transaction holds the moment: without one the copy would begin anew whenever somebody writes.
+    // A transaction holds the moment: without one the copy would begin anew at every write of another process.
     let moment = source.unchecked_transaction()?;
     moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     make_private_file(to).map_err(|source| TxError::from(io_error("writing the backup", to, source)))?;
@@ -205,7 +205,7 @@ fn copy_database(
     progress(StoreProgress { what: "checking", done: 1, total: 1 });
     let count = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, u64>(0));
     let copied = CopySummary {
-        // Of a damaged database what can be told is told.
+        // Of a damaged database, what can be read is reported.
         sessions: count("SELECT count(*) FROM sessions").unwrap_or_default(),
         messages: count("SELECT count(*) FROM messages").unwrap_or_default(),
         artifacts: artifacts::all(&copy).unwrap_or_default(),
@@ -383,7 +383,7 @@ fn verify(
     if expected.next().is_some() { Err(differs()) } else { Ok(()) }
 }
 
-/// How to get the record back, for whoever finds the archive.
+/// How to restore the record, as a file in the archive.
 fn note(now_ms: Millis) -> String {
     let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     format!(

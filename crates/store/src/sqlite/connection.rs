@@ -99,7 +99,7 @@ fn configure(conn: &Connection, access: OpenMode, busy_timeout: Duration) -> rus
     Ok(())
 }
 
-/// Whether somebody else has a database open. Of one that SQLite cannot open any more it cannot be told.
+/// Whether another process has a database open. Unknown for one that SQLite can no longer open.
 pub(super) fn is_in_use(path: &Path) -> bool {
     let ask = || -> rusqlite::Result<()> {
         let conn = open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
@@ -232,14 +232,14 @@ fn make_file(path: &Path) -> io::Result<()> {
 /// What tells a file from another one of the same name.
 pub(super) type FileId = (u64, u64);
 
-/// Which file a name stands for now; `None` where there is none.
+/// Which file has this name now; `None` where there is none.
 #[cfg(unix)]
 pub(super) fn file_id(path: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Which file a name stands for now; systems that give files no numbers only tell that there is one.
+/// Which file has this name now; systems that give files no numbers only show that there is one.
 #[cfg(not(unix))]
 pub(super) fn file_id(path: &Path) -> Option<FileId> {
     fs::metadata(path).ok().map(|_| (0, 0))

@@ -20,7 +20,7 @@ use super::vectors;
 pub(super) struct DeletionReport {
     /// The sessions, in the order they were opened.
     pub(super) sessions: Vec<SessionId>,
-    /// Artifacts nobody refers to any more; their files are to be removed once this is committed.
+    /// Artifacts without references; their files are to be removed once this is committed.
     pub(super) artifacts: Vec<ArtifactId>,
 }
 

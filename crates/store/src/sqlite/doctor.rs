@@ -54,7 +54,7 @@ pub use problem::{LostArtifact, RecordProblem, Remedy, Severity};
 pub use repair::RepairReport;
 pub use salvage::{SalvageReport, SalvagedTable};
 
-/// Findings of SQLite that are told; damage seldom comes alone.
+/// Findings of SQLite that are reported; damage seldom comes alone.
 const PROBLEMS_TOLD: i64 = 20;
 
 /// What was looked at, and what is wrong with it.
@@ -99,7 +99,7 @@ impl Diagnosis {
             FileState::Record(conn) => {
                 diagnosis.findings.extend(open_to_others);
                 let failure = |error: TxError| error.into_store_error("looking the record over", path);
-                // One moment for all checks. It is let go, not committed: a damaged database may refuse to commit nothing.
+                // One snapshot for all checks. It is rolled back, not committed: a damaged database may refuse an empty commit.
                 let moment = conn.unchecked_transaction().map_err(|error| failure(error.into()))?;
                 let place = CheckedStore { conn: &moment, folder: &folder, listing };
                 examine(&place, examination, &mut diagnosis, progress).map_err(failure)?;

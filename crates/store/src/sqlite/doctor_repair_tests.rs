@@ -1,12 +1,13 @@
 //! Findings about rows and indexes, produced by changing the database behind the record's back, and how they are mended.
 
+use throughline_search::SearchMode;
+
 use crate::sessions::lock::Holder;
 
 use super::tests::*;
 use super::*;
 use crate::call::{CallFilter, UsageBy};
 use crate::ids::Owner;
-use crate::search::request::SearchMode;
 use crate::sessions::lock::{LockRecord, LockRequest};
 use crate::sessions::session::SessionFilter;
 use crate::store::Store;
@@ -289,7 +290,7 @@ fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
         (format!("DELETE FROM summaries WHERE id = {}", second.0), "names n2, which is not there"),
         (
             format!("UPDATE summaries SET sources = replace(sources, '3}}', '2}}') WHERE id = {}", second.0),
-            "stands for other messages than the nodes it names",
+            "covers other messages than the nodes it names",
         ),
         (
             format!(

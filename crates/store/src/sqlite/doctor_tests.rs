@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use throughline_search::SearchMode;
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use super::*;
@@ -12,7 +13,7 @@ use crate::call::{NewCall, StoredPreamble};
 use crate::ids::{Owner, SessionId};
 
 use crate::message::{NewMessage, StoredRendition};
-use crate::search::request::{SearchMode, SearchQuery};
+use crate::search::request::SearchQuery;
 use crate::sessions::session::{EndReason, Link, LinkKind, NewSession, Origin};
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
@@ -71,6 +72,7 @@ impl Home {
             NewArtifact { session: &session, text: "the text of an artifact\n", label: "bash", at_ms: 3 };
         store.put_artifact(&owner(), new).unwrap();
         let continuation = Continuation {
+            lease: None,
             from: id("one"),
             id: id("two"),
             reason: EndReason::COMPRESSION,
@@ -249,7 +251,7 @@ fn a_database_of_another_program_is_left_alone() {
 }
 
 #[test]
-fn newer_and_older_schemas_are_told_apart() {
+fn newer_and_older_schemas_are_distinguished() {
     let home = Home::new();
     let now = version_after(STEPS);
     match recognise(&home.path(), &FolderListing::default(), now + 1).unwrap() {
@@ -264,7 +266,7 @@ fn newer_and_older_schemas_are_told_apart() {
 }
 
 #[test]
-fn a_place_that_cannot_be_read_is_told() {
+fn a_place_that_cannot_be_read_is_reported() {
     let home = Home { folder: tempfile::tempdir().unwrap() };
     fs::create_dir(home.path()).unwrap();
     assert!(matches!(home.finding(), RecordProblem::Inaccessible { .. }), "{:?}", home.finding());

@@ -26,7 +26,7 @@ pub(super) struct MigrationContext<'a> {
     pub(super) conn: &'a Connection,
     /// The artifacts beside it.
     pub(super) folder: ArtifactFolder,
-    /// Told how far a long step is.
+    /// Receives the progress of a long step.
     pub(super) progress: &'a mut dyn FnMut(StoreProgress),
 }
 
@@ -108,7 +108,7 @@ pub(super) fn bring_up_to_date(
     }
     use_journal_beside(conn, patience)?;
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have done it while we waited.
+    // Another process may have done it while we waited.
     let from = match identify(&transaction, path, known)? {
         DatabaseKind::Record { version } if version == known => return Ok(SchemaState::AsItWas),
         DatabaseKind::Record { version } => version,
@@ -162,7 +162,7 @@ fn back_up(path: &Path, version: i64, now_ms: Millis, patience: Duration) -> TxR
     match reader.execute("VACUUM INTO ?1", [name]) {
         Ok(_) => Ok(backup),
         Err(error) => {
-            // Half a backup helps nobody; if it cannot be removed either, the error that counts is the first.
+            // Half a backup is of no use; if it cannot be removed either, the error that counts is the first.
             let _ = std::fs::remove_file(&backup);
             Err(error.into())
         }

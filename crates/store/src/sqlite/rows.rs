@@ -108,7 +108,7 @@ pub(super) fn require_session(conn: &Connection, owner: &Owner, id: &SessionId) 
     found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
 }
 
-/// The chain that a session of an owner belongs to, for whoever needs nothing else of it.
+/// The chain that a session of an owner belongs to, for callers that need nothing else of it.
 pub(super) fn chain_of(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<i64> {
     let found = conn
         .prepare_cached("SELECT chain FROM sessions WHERE id = ?1 AND owner = ?2")?

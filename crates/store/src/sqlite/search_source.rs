@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, Params, Row};
+use throughline_search::meaning::{Nearest, QuestionVector};
 use throughline_transcript::Role;
 
 use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
@@ -14,7 +15,6 @@ use crate::record_search::source::{
     ArtifactReference, MessageRows, PieceRow, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource,
     speaker_and_writer, tool_names,
 };
-use crate::search::meaning::{Nearest, QuestionVector};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
@@ -291,7 +291,7 @@ impl SearchSource for SqliteSource<'_> {
         artifact: i64,
         mut look: impl FnMut(ArtifactReference) -> TxResult<ScanStep>,
     ) -> TxResult<()> {
-        // An artifact that came by itself belongs to the last thing said in its session, or stands for a tool's answer.
+        // An artifact that came by itself belongs to the last thing said in its session, or replaces a tool's answer.
         let mut statement = self.conn.prepare_cached(
             "SELECT r.session, coalesce(m.id, 0), coalesce(m.seq, s.first_seq), coalesce(m.role, 4), m.tools,
                     coalesce(m.at_ms, r.created_ms), coalesce(m.flags, 0)

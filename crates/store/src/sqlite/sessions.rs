@@ -211,7 +211,7 @@ pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> TxRe
     Err(StoreError::AmbiguousSession { reference: reference.to_owned(), candidates }.into())
 }
 
-/// The most recently active conversation that is nobody's sub-agent; if there is none, any. Never a side call.
+/// The most recently active conversation that is not a sub-agent; if there is none, any. Never a side call.
 fn last(conn: &Connection, owner: &Owner) -> TxResult<Option<Session>> {
     let filter = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     if let Some(tip) = tips(conn, owner, &filter)?.pop() {

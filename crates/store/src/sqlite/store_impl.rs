@@ -201,7 +201,7 @@ impl Store for SqliteStore {
     fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact> {
         self.write("keeping an artifact", Write::Heavy, |conn| {
             let session = require_session(conn, owner, artifact.session)?;
-            // In the transaction, so that nobody sweeps the file away before the row refers to it.
+            // In the transaction, so that no clean-up removes the file before the row refers to it.
             let (id, file) = self.artifacts.put(artifact.text)?;
             let reference = Reference {
                 session: int(session.ordinal),

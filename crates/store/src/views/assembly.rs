@@ -55,7 +55,7 @@ pub(crate) fn closed(items: Vec<ViewItem>, own: &SessionId, end_seq: u64) -> Vec
     kept
 }
 
-/// The view of a session as it is told: open while the session goes on, closed once it has ended.
+/// The view of a session as it is shown: open while the session goes on, closed once it has ended.
 pub(crate) fn visible_items(items: Vec<ViewItem>, session: &Session) -> Vec<ViewItem> {
     match session.ended_ms {
         Some(_) => closed(items, &session.id, session.next_seq),

@@ -134,7 +134,7 @@ pub struct CallContext {
     pub cache_miss: Option<String>,
     /// The place in the session up to which its view was sent.
     pub sent_to_seq: Option<u64>,
-    /// What was sent, by kind; absent where nobody knows how much it was.
+    /// What was sent, by kind; absent where its size is unknown.
     pub sent: Option<SentTokens>,
 }
 

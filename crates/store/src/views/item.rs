@@ -37,7 +37,7 @@ pub enum ViewItem {
         /// Its size.
         tokens: u64,
     },
-    /// A message of ours that nobody said.
+    /// A message that Throughline inserts.
     Synthetic {
         /// What for: `acknowledgement` or `stub_result`.
         kind: String,

@@ -32,7 +32,7 @@ pub struct SummaryNode {
     /// What it took up, oldest first; nothing for a leaf.
     #[serde(default)]
     pub children: Vec<Child>,
-    /// Messages it stands for.
+    /// Messages it covers.
     pub messages: u64,
     /// Their tokens.
     pub source_tokens: u64,
@@ -62,7 +62,7 @@ pub struct NewNode {
     pub author: String,
     /// Its document, as Markdown.
     pub document: String,
-    /// The messages it stands for.
+    /// The messages it covers.
     pub sources: Vec<MessageRun>,
     /// Facts kept, attached and removed.
     pub facts: serde_json::Value,
@@ -81,14 +81,14 @@ pub struct NodeHead {
     pub created_ms: Millis,
     /// Who wrote it.
     pub author: String,
-    /// The messages it stands for.
+    /// The messages it covers.
     pub sources: Vec<MessageRun>,
     /// What it is. A summary of another engine is a leaf whose sizes nobody noted.
     pub node: SummaryNode,
 }
 
 impl NodeHead {
-    /// Whether it stands for a message.
+    /// Whether it covers a message.
     #[must_use]
     pub fn covers(&self, session: &SessionId, seq: u64) -> bool {
         holds(&self.sources, session, seq)

@@ -15,7 +15,7 @@ use crate::views::summary::{MessageRun, SummaryId};
 pub struct NodeLink {
     /// Whose it is.
     pub owner: String,
-    /// The messages it stands for.
+    /// The messages it covers.
     pub sources: Vec<MessageRun>,
     /// What it is, where it was made as a node.
     pub node: Option<SummaryNode>,
@@ -76,7 +76,7 @@ fn problem_of(
         return Some("has a message in two of the nodes it names".to_owned());
     };
     let own = MessageRun::joined(link.sources.clone());
-    (own.as_ref() != Some(&covered)).then(|| "stands for other messages than the nodes it names".to_owned())
+    (own.as_ref() != Some(&covered)).then(|| "covers other messages than the nodes it names".to_owned())
 }
 
 #[cfg(test)]

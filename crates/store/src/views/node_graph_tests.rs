@@ -22,7 +22,7 @@ fn problems(links: &[(u64, NodeLink)]) -> Vec<String> {
 }
 
 #[test]
-fn each_rule_is_told_by_the_node_that_breaks_it() {
+fn each_rule_is_shown_by_the_node_that_breaks_it() {
     let sound = [
         (1, link(Some(0), (0, 4), &[])),
         (2, link(Some(0), (4, 6), &[])),
@@ -39,10 +39,7 @@ fn each_rule_is_told_by_the_node_that_breaks_it() {
     assert_eq!(with(2, link(Some(1), (0, 6), &[])), ["n3 took up nothing"]);
     assert_eq!(with(0, link(Some(0), (0, 4), &[9])), ["n1 is a leaf and took something up"]);
     assert_eq!(with(2, link(Some(3), (0, 6), &[1, 2])), ["n3 stands on level 3"]);
-    assert_eq!(
-        with(2, link(Some(1), (0, 6), &[1])),
-        ["n3 stands for other messages than the nodes it names"]
-    );
+    assert_eq!(with(2, link(Some(1), (0, 6), &[1])), ["n3 covers other messages than the nodes it names"]);
     assert_eq!(with(4, link(None, (0, 8), &[3, 4, 2])), ["n5 has a message in two of the nodes it names"]);
     assert_eq!(
         with(1, link(Some(1), (4, 6), &[1])).last().unwrap(),

@@ -31,7 +31,7 @@ pub struct MessageEntry<'a> {
 }
 
 impl<'a> MessageEntry<'a> {
-    /// A message as it is told of.
+    /// A message as pages show it.
     pub fn of(message: &'a StoredMessage) -> Result<Self> {
         Ok(Self {
             seq: message.seq,
@@ -63,7 +63,7 @@ pub struct ItemEntry<'a> {
     /// The summary it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryId>,
-    /// What a message that nobody said is for.
+    /// What a message that Throughline inserted is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<&'a str>,
     /// Its size.
@@ -73,7 +73,7 @@ pub struct ItemEntry<'a> {
 }
 
 impl<'a> ItemEntry<'a> {
-    /// An item as it is told of.
+    /// An item as pages show it.
     pub fn of(item: &'a ViewMessage) -> Result<Self> {
         let mut entry = Self {
             kind: "verbatim",

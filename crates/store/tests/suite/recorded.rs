@@ -22,7 +22,7 @@ use throughline_transcript::{DecodeOptions, Message, decode};
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "an opt-in test is told by the environment where its data lies"
+    reason = "an opt-in test reads from the environment where its data lies"
 )]
 fn data_folder() -> Option<PathBuf> {
     std::env::var_os("THROUGHLINE_TEST_DATA").map(PathBuf::from).filter(|folder| folder.is_dir())

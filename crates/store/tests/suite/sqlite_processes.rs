@@ -231,10 +231,11 @@ fn child_that_is_killed() {
     }
 }
 
-/// Folds everything of a session but its last message into a summary.
+/// Compacts everything of a session but its last message into a summary.
 fn compaction(from: &SessionId, first_seq: u64, next_seq: u64, successor: &str) -> Continuation {
     let kept = next_seq - 1;
     Continuation {
+        lease: None,
         from: from.clone(),
         id: SessionId::from_text(successor),
         reason: EndReason::COMPRESSION,

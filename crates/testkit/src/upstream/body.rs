@@ -22,7 +22,7 @@ pub(super) struct PlayedBody {
 }
 
 impl PlayedBody {
-    /// A body of this length; of one nobody knows yet for a stream.
+    /// A body of this length; unknown for a stream.
     pub(super) fn new(length: Option<u64>) -> (PieceSender, Self) {
         let (sender, pieces) = mpsc::channel(1);
         (sender, Self { pieces, length })

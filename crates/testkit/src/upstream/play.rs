@@ -30,7 +30,7 @@ pub(super) struct Played {
     pub(super) acts: Vec<Act>,
     /// The length of the body; `None` for a stream.
     pub(super) length: Option<u64>,
-    /// What the cache has to be told once the answer begins.
+    /// What is entered into the cache once the answer begins.
     pub(super) prompt: Option<PricedPrompt>,
 }
 

@@ -125,7 +125,7 @@ impl Reply {
         Self::of(Content::Raw { status, kind: kind.to_owned(), body: body.into() })
     }
 
-    /// JSON with any status, checked by nobody.
+    /// JSON with any status, unchecked.
     #[must_use]
     pub fn json(status: u16, body: impl Into<Bytes>) -> Self {
         Self::raw(status, "application/json", body)

@@ -22,7 +22,7 @@ enum Kind {
 }
 
 impl Script {
-    /// One reply a call, in this order. Whoever asks more often gets an error 599.
+    /// One reply a call, in this order. A call beyond the last one gets an error 599.
     #[must_use]
     pub fn row(replies: impl IntoIterator<Item = Reply>) -> Self {
         Self(Kind::Row(replies.into_iter().collect()))

@@ -142,7 +142,7 @@ async fn record(request: Request<Incoming>, shared: &Shared) -> RecordedRequest 
     recorded
 }
 
-/// Sends the pieces of a body until it is over or nobody listens any more.
+/// Sends the pieces of a body until it is over or the client hangs up.
 async fn send(acts: Vec<Act>, sender: PieceSender, shared: Arc<Shared>, breaks: Breaks) {
     let mut hang_up = HangUp(Some(shared));
     for act in acts {

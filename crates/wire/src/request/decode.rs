@@ -13,7 +13,7 @@ use crate::request::members::{RequestMembers, offset_in};
 use crate::request::{CapMember, Request, list_name, system_name};
 
 impl Request {
-    /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.
+    /// Reads a body. Unknown members are kept like all others; nesting is limited to 128 levels.
     ///
     /// ```
     /// use throughline_transcript::WireFormat;

@@ -2,7 +2,7 @@
 //!
 //! Every server does it a little differently: usage in a chunk of its own, in every chunk, or under a name of its own;
 //! reasoning under three names, sometimes two at once; ids and names of tool calls repeated, or without an index. A delta
-//! is put into the message member by member, so that members nobody knows survive.
+//! is put into the message member by member, so that unknown members survive.
 
 use throughline_transcript::RawJson;
 
@@ -143,7 +143,7 @@ impl ChatStream {
 impl PartialChoice {
     fn take(&mut self, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let mut tells_reasoning = None;
-        // Only when there are details does it matter whether the same is told beside them.
+        // Only when there are details does it matter whether plain reasoning repeats them.
         let mut tells_reasoning = || {
             *tells_reasoning.get_or_insert_with(|| {
                 pick(delta, ["reasoning_content", "reasoning"])

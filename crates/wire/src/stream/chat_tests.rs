@@ -120,7 +120,7 @@ fn careless_calls() {
 }
 
 #[test]
-fn calls_interleaved_by_index_are_told_apart() {
+fn calls_interleaved_by_index_are_distinguished() {
     let deltas = r#"
         {"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}]}
         {"tool_calls":[{"index":1,"id":"b","function":{"name":"g","arguments":"{\"y\""}}]}

@@ -2,7 +2,7 @@
 //!
 //! The object in the event that ends the stream is the answer. Some servers leave its output empty, and a stream may
 //! break off: then the items count as they were completed one by one, and an item that was still being written as far as
-//! its deltas came. Items are told apart by their place in the output; ids are not reliable, some servers change them
+//! its deltas came. Items are distinguished by their place in the output; ids are not reliable, some servers change them
 //! from event to event.
 
 use std::borrow::Cow;

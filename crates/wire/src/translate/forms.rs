@@ -22,7 +22,7 @@ pub(super) struct TranslatedForm {
     calls: usize,
     /// Events that were written, where they are numbered.
     events: usize,
-    /// Items that are complete, where they are told again at the end.
+    /// Items that are complete, for wire formats whose last event repeats them.
     items: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl TranslatedForm {
                 events.push(self.chunk(&delta, None));
             }
             WireFormat::Anthropic => {
-                // What the prompt took is known at the end; it is told there.
+                // The tokens of the prompt are known at the end only, and reported there.
                 let usage = ReportedUsage::default().to_json(WireFormat::Anthropic);
                 let message = ObjectWriter::new()
                     .text("id", &self.id)
@@ -347,7 +347,7 @@ struct Names {
 }
 
 impl Names {
-    /// `None` for what is told whole.
+    /// `None` for a segment that is written as a whole.
     fn of(segment: &Segment, back: &TranslationBack) -> Option<Self> {
         let content = Some(("content_index", "response.content_part"));
         let (growth, member, inner) = match &segment.kind {

@@ -1,8 +1,8 @@
 //! An answer on its way from one wire to another, event by event.
 //!
 //! What a model says comes in segments: words, reasoning, calls of tools. Some wires mix segments, others finish one
-//! before the next begins. So the first segment goes on as it comes, and those after it wait for its end; nothing is
-//! reordered, and whoever reads words reads them at once.
+//! before the next begins. So the first segment is passed on as it arrives, and those after it wait for its end; nothing is
+//! reordered, and words are readable at once.
 
 use std::collections::VecDeque;
 
@@ -161,7 +161,7 @@ impl LiveTranslation {
         self.waiting.push_back(Segment::new(kind));
     }
 
-    /// What came in one piece although a stream was asked for has told of nothing but words.
+    /// Adds the parts that no event announced: of an answer in one piece, only its words were passed on so far.
     fn add_untold(&mut self, answer: &Answer) {
         let (has_words, calls) = (self.has_words, self.calls);
         for part in &answer.parts {

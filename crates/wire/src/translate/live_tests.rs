@@ -168,7 +168,7 @@ fn calls_that_mix_their_arguments_are_put_in_order() {
 }
 
 #[test]
-fn an_answer_that_came_in_one_piece_is_told_as_a_stream() {
+fn an_answer_that_came_in_one_piece_is_shown_as_a_stream() {
     let draft = draft(vec![AnswerPart::Text("Hello.".to_owned()), call(1, "read", "{}")]);
     for (client, server) in ways() {
         let answer = Answer::decode(server, draft.to_response(server).as_bytes()).unwrap();

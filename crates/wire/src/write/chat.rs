@@ -41,7 +41,7 @@ impl<'a> Content<'a> {
         content
     }
 
-    /// Plain reasoning has one member; sealed reasoning is told as routers tell it, with its details beside it.
+    /// Plain reasoning has one member; sealed reasoning has the form routers use, with its details beside it.
     fn reasoning_member(&self) -> &'static str {
         if self.seals.is_empty() { "reasoning_content" } else { "reasoning" }
     }

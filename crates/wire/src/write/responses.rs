@@ -267,7 +267,7 @@ struct Growth {
     part: Option<(&'static str, &'static str)>,
 }
 
-/// A text as its events: the part begins, grows, is told whole, and ends.
+/// A text as its events: the part begins, grows, is repeated as a whole, and ends.
 fn grow(
     events: &mut Events,
     names: &Growth,

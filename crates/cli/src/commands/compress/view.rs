@@ -255,7 +255,7 @@ impl ReportPage {
         self.heading("Facts");
         self.line(&format!(
             "{} of the middle must not get lost: {} in the summary, {} attached, {} without room. \
-             {} taken out as never said, {} masked.",
+             {} removed that no message contains, {} masked.",
             counted(facts.important as u64, "exact fact", "exact facts"),
             thousands(facts.kept as u64),
             thousands(facts.attached as u64),

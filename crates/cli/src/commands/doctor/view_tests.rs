@@ -1,4 +1,4 @@
-//! Tests of what people are told about the health of the record.
+//! Tests of what is shown about the health of the record.
 
 use throughline_store::{ArtifactId, LostArtifact, SalvageReport, SalvagedTable};
 

@@ -1,4 +1,4 @@
-//! Tests of what is told about an import.
+//! Tests of what is shown about an import.
 
 use throughline_store::FileReport;
 

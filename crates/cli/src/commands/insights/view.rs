@@ -190,7 +190,7 @@ fn over_time(periods: &[Period], measure: BarValue, width: usize) -> String {
         ("cost", Side::Right),
     ]);
     let mut values = Vec::new();
-    // The line above shows where nothing was; a row that says so again tells nobody anything.
+    // The line above shows where nothing was; a row that says so again says nothing.
     for Period { first_day, total } in periods.iter().filter(|period| period.total.calls > 0) {
         table.row([
             first_day.to_string(),

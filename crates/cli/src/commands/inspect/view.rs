@@ -25,7 +25,7 @@ pub(crate) fn render(inspection: &Inspection<'_>, width: usize) -> String {
     let mut out = String::new();
     let transcript = &input.transcript;
     let title = format!(
-        "{}: {}, {} dialect, {}, {}",
+        "{}: {}, wire format {}, {}, {}",
         input.name,
         source_words(transcript.source),
         transcript.wire_format,

@@ -7,7 +7,7 @@ use throughline_store::{CallContext, SentTokens, ViewChange};
 /// Size of the drawing in its own units; it is scaled to the page.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 240.0;
-/// More points than this cannot be told apart; calls between them are left out of the drawing.
+/// More points than this cannot be distinguished; calls between them are left out of the drawing.
 const MOST_POINTS: usize = 480;
 
 /// The layers from the bottom up: the class and the name of each.

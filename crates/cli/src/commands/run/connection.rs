@@ -91,7 +91,7 @@ impl GatewayConnection {
                     if !answers(address) && !is_over.load(Ordering::Relaxed) {
                         start.restart(address, &mut children);
                     }
-                    // Whoever started a process has to take note of its end.
+                    // A parent has to wait for the end of its child.
                     children.retain_mut(|child: &mut Child| matches!(child.try_wait(), Ok(None)));
                 }
             }

@@ -190,7 +190,7 @@ fn direct_words(savings: &SavingsTotal) -> Option<String> {
     }
 }
 
-/// Whether whoever makes a model sells it at a known price.
+/// Whether the maker of a model sells it at a known price.
 fn has_list_price(model: &str) -> bool {
     let usage = Usage { input: 1, output: 1, ..Usage::default() };
     let now = PricedCall { model, provider: "", at_ms: i64::MAX, usage, cache_write_1h: 0 };

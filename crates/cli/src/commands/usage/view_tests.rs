@@ -1,4 +1,4 @@
-//! Tests of what is told about usage.
+//! Tests of what is shown about usage.
 
 use throughline_store::UsageOverview;
 use throughline_tokens::Usage;

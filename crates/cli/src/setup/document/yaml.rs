@@ -117,7 +117,7 @@ impl OpenNode {
     }
 }
 
-/// A value as `parse` gives it: what is not text is the word that stands for it.
+/// A value as `parse` gives it: what is not text is its plain word.
 pub(super) fn as_data(value: &Value) -> Value {
     match value {
         Value::String(_) => value.clone(),

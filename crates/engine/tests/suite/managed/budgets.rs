@@ -157,7 +157,7 @@ async fn a_compaction_that_would_free_next_to_nothing_is_neither_paid_for_nor_ma
     let told = waits(&stage);
     assert_eq!(told.len(), 1, "{:?}", stage.told_names());
     assert!(told[0].contains("are required"), "{told:?}");
-    // Whoever asks for it gets it all the same.
+    // A request by hand is carried out all the same.
     let by_hand = session.compact(ManualCompaction::default()).await;
     assert!(matches!(by_hand, CompactionResult::Completed(_)), "{by_hand:?}");
 }

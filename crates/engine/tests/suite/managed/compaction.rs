@@ -153,7 +153,7 @@ async fn by_hand_below_the_threshold_and_nothing_twice() {
 }
 
 #[tokio::test]
-async fn by_hand_the_last_exchanges_stay_and_all_before_them_is_folded() {
+async fn by_hand_the_last_exchanges_stay_and_all_before_them_is_compacted() {
     let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     for turn in 0..12 {
@@ -173,7 +173,7 @@ async fn by_hand_the_last_exchanges_stay_and_all_before_them_is_folded() {
         assert_eq!(after[after.len() - kept..], before[before.len() - kept..]);
         assert!(after.len() <= kept + 5, "head and summary, and nothing else: {after:#?}");
     }
-    // Everything kept means that nothing is folded.
+    // Everything kept means that nothing is compacted.
     let all = ManualCompaction { keep_exchanges: Some(100), ..ManualCompaction::default() };
     assert!(matches!(session.compact(all).await, CompactionResult::NoOp { .. }));
 }
@@ -303,7 +303,7 @@ async fn a_cold_cache_is_the_moment_to_fold() {
     assert_eq!(completed(&stage)[0].0, Trigger::Idle);
     assert_eq!(session.idle_in_ms(), None, "there is room now");
     session.undo().await.unwrap();
-    assert_eq!(session.idle_in_ms(), None, "whoever went back does not find it folded again");
+    assert_eq!(session.idle_in_ms(), None, "a user who goes back does not find it compacted again");
     assert!(session.idle().await.is_none());
 }
 
@@ -315,7 +315,7 @@ async fn idle_time_does_not_try_the_same_again_and_again() {
     session.call(saying(WireFormat::Anthropic, &words(1, 10_500))).await.unwrap();
     stage.host.pass_secs(301);
     assert_eq!(session.idle_in_ms(), Some(0));
-    assert!(session.idle().await.is_none(), "there is nothing to fold");
+    assert!(session.idle().await.is_none(), "there is nothing to compact");
     assert_eq!(session.idle_in_ms(), None, "and nothing changes that but more words");
     assert!(session.idle().await.is_none());
     session.call(saying(WireFormat::Anthropic, "Go on.")).await.unwrap();

@@ -136,7 +136,7 @@ async fn a_side_call_is_sent_as_it_is() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_where_the_price_is_not_known_and_that_is_told_once() {
+async fn nothing_is_done_where_the_price_is_not_known_and_that_is_reported_once() {
     let mut stage = Stage::new(WireFormat::Anthropic, 200_000);
     stage.setup.target.policy.economy = Economy::THRIFT;
     let mut session = stage.open().await;

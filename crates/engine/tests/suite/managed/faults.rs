@@ -145,13 +145,13 @@ async fn an_engine_that_fails_once_is_missed_only_then() {
         }
         let told = stage.told();
         let is_told = |event: &EngineEvent| format!("{event:?}").contains("it crashed");
-        assert!(told.iter().any(is_told), "question {failing}: people are told");
+        assert!(told.iter().any(is_told), "question {failing}: it is reported");
     }
     assert!(compacted > 5);
 }
 
 #[tokio::test]
-async fn an_engine_that_fails_at_its_start_is_told_of_once_and_used_when_it_works() {
+async fn an_engine_that_fails_at_its_start_is_reported_once_and_used_when_it_works() {
     let engine = Arc::new(Faulty::new());
     engine.set_down(true);
     let stage = Stage::with_engine(WireFormat::Chat, 12_000, Arc::<Faulty>::clone(&engine));

@@ -1,4 +1,4 @@
-//! Engines in processes of their own that do everything wrong: nothing of the conversation is lost, everything is told.
+//! Engines in processes of their own that do everything wrong: nothing of the conversation is lost, everything is reported.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ fn check_intact(stage: &Stage, view: &[throughline_transcript::Message], name: &
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_an_engine_does_nothing_is_lost_and_everything_is_told() {
+async fn whatever_an_engine_does_nothing_is_lost_and_everything_is_reported() {
     for Bad { name, does, told } in table() {
         let folder = tempfile::tempdir().unwrap();
         let stage =
@@ -139,7 +139,7 @@ async fn whatever_an_engine_does_nothing_is_lost_and_everything_is_told() {
     }
 }
 
-/// What people are told.
+/// The events for people.
 fn said(event: EngineEvent) -> Option<String> {
     match event {
         EngineEvent::Notice { text } => Some(text),

@@ -1,4 +1,4 @@
-//! A record that cannot be written: nothing is half done, nothing is lost, people are told.
+//! A record that cannot be written: nothing is half done, nothing is lost, it is reported.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -126,7 +126,7 @@ async fn otherwise_it_is_made_and_written_down_later() {
         matches!(event, EngineEvent::Notice { text } if text.contains("could not be recorded") && text.contains("no space left"))
     });
     assert!(warned, "{told:?}");
-    // Nothing is folded that the record does not have.
+    // Nothing is compacted that the record does not have.
     let result = session.compact(ManualCompaction::default()).await;
     assert!(
         matches!(&result, CompactionResult::Aborted { detail, .. } if detail.contains("record")),

@@ -32,7 +32,7 @@ fn gave_up(error: SessionError) -> throughline_engine::RecoveryFailure {
 }
 
 #[tokio::test]
-async fn a_refused_prompt_is_folded_and_sent_again() {
+async fn a_refused_prompt_is_compacted_and_sent_again() {
     for wire_format in WireFormat::ALL {
         let stage = Stage::new(wire_format, 200_000);
         let mut session = filled(&stage, 20).await;
@@ -79,7 +79,7 @@ async fn a_stated_window_is_learnt_for_good() {
 }
 
 #[tokio::test]
-async fn an_output_cap_is_lowered_for_one_call_and_nothing_is_folded() {
+async fn an_output_cap_is_lowered_for_one_call_and_nothing_is_compacted() {
     let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = filled(&stage, 6).await;
     let parts = RequestParts { output_cap: Some((CapMember::MaxTokens, 20_000)), ..RequestParts::new(MODEL) };
@@ -212,7 +212,7 @@ async fn too_many_bytes_cost_old_pictures_first() {
 }
 
 #[tokio::test]
-async fn too_many_bytes_without_pictures_are_folded_by_bytes() {
+async fn too_many_bytes_without_pictures_are_compacted_by_bytes() {
     let stage = Stage::new(WireFormat::Chat, 1_000_000);
     let mut session = filled(&stage, 30).await;
     let limit = stage.script.last_body().len() * 2 / 3;

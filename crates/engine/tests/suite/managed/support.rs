@@ -204,14 +204,10 @@ impl Upstream for Script {
 #[track_caller]
 pub(crate) fn empty_record() -> Arc<dyn Store> {
     #[cfg(feature = "postgres")]
-    {
+    if let Some(server) = throughline_testkit::PostgresServer::for_every_record() {
         use throughline_store::PostgresStore;
-        use throughline_testkit::{Missing, PostgresServer, skip};
-        if let Some(server) = PostgresServer::shared() {
-            let url = server.database(|url| drop(PostgresStore::open(url, 2).unwrap()));
-            return Arc::new(PostgresStore::open(&url, 4).unwrap());
-        }
-        skip(&Missing::Program { name: "PostgreSQL", installed_by: "apt-get install postgresql" });
+        let url = server.database(|url| drop(PostgresStore::open(url, 2).unwrap()));
+        return Arc::new(PostgresStore::open(&url, 4).unwrap());
     }
     Arc::new(SqliteStore::in_memory().unwrap())
 }

@@ -1,5 +1,5 @@
 //! Every way in which a summariser can fail, at every moment at which it can: the conversation goes on, the record stays
-//! whole, nothing is dropped without a summary, and people are told.
+//! whole, nothing is dropped without a summary, and it is reported.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,7 +107,7 @@ fn all() -> Vec<Failure> {
         failure(
             "longer than the source",
             || Reply::text(notes_about(&words(3, 12_000))),
-            "what it stands for",
+            "what it replaces",
             Rules,
         ),
         failure("wrong language of sections", || Reply::text(in_german()), "of the thirteen headings", Rules),

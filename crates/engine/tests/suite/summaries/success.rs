@@ -47,7 +47,7 @@ async fn riding_reads_the_prompt_from_the_cache_and_is_booked() {
 }
 
 #[tokio::test]
-async fn a_long_conversation_is_folded_again_and_again_on_every_wire() {
+async fn a_long_conversation_is_compacted_again_and_again_on_every_wire() {
     for wire_format in WireFormat::ALL {
         let mut stage = stage(wire_format).await;
         for turn in 0..900 {

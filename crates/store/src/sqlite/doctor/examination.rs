@@ -18,7 +18,7 @@ pub enum Depth {
     Thorough,
 }
 
-/// What the doctor has to be told.
+/// What to examine.
 #[derive(Clone, Copy)]
 pub struct Examination<'a> {
     /// How closely to look.

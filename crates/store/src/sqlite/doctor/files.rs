@@ -144,7 +144,7 @@ fn describe(
     Ok(LostArtifact { id: artifact.id.clone(), problem, path, sessions, messages })
 }
 
-/// Files and rows of artifacts nobody refers to, and files that are none.
+/// Files and rows of artifacts without references, and files that are none.
 fn superfluous(place: &CheckedStore<'_>, known: &[ArtifactRow]) -> TxResult<Vec<RecordProblem>> {
     let CheckedStore { conn, folder, listing } = place;
     let mut findings = Vec::new();

@@ -45,7 +45,7 @@ pub(super) fn check(
         let origin = row.get_ref(4)?.as_blob().unwrap_or_default();
         let is_right = match message_codec::unpack(row.get(3)?, origin, folder) {
             Ok(json) => hash == Some(ContentHash::of(&json).0),
-            // What is missing then is the artifact, which is told as such.
+            // Then the artifact is missing, which is a finding of its own.
             Err(StoreError::ArtifactDamaged { .. }) => true,
             Err(_) => false,
         };

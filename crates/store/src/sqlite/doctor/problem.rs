@@ -74,7 +74,7 @@ pub enum RecordProblem {
         /// The artifacts.
         artifacts: Vec<LostArtifact>,
     },
-    /// Artifacts nobody refers to.
+    /// Artifacts without references.
     OrphanedArtifacts {
         /// How many.
         count: u64,

@@ -27,7 +27,7 @@ use super::relations::{self, OF_SESSIONS, RelationCheck, RelationChecks};
 use super::salvage::{self, SalvageReport};
 use super::{Depth, Diagnosis, Examination, files, index, nodes};
 
-/// The owner of messages whose session is lost, where it cannot be told whose they were.
+/// The owner of messages whose session is lost, where the true owner is unknown.
 const NOBODY: &str = "recovered";
 
 /// What mending did.
@@ -45,7 +45,7 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// Mends the record at `path` as far as that can be done. Everything is first put into the file `backup_to`, which must
-    /// not be there yet. Nobody else should be using the record.
+    /// not be there yet. No other program should be using the record.
     pub fn of_repair(
         path: &Path,
         examination: &Examination<'_>,
@@ -410,7 +410,7 @@ fn repair_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Stor
     Ok(())
 }
 
-/// Removes artifacts nobody refers to and files that were left behind. In a transaction: whoever writes artifacts holds
+/// Removes artifacts without references and files that were left behind. In a transaction: a writer of artifacts holds
 /// the right to write, so no file goes that is just being made.
 fn remove_orphans(store: &SqliteStore) -> Result<()> {
     let folder = store.artifact_folder();

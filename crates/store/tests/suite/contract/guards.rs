@@ -32,7 +32,7 @@ fn a_guard_lets_go_by_itself(store: &dyn Store) {
     assert!(store.guard(&of_chain("one"), "cooldown", i64::MAX).unwrap().is_none());
 }
 
-fn scopes_and_names_are_told_apart(store: &dyn Store) {
+fn scopes_and_names_are_distinguished(store: &dyn Store) {
     open(store, "one");
     open(store, "two");
     let model =
@@ -86,7 +86,7 @@ fn a_guard_of_nobody_is_an_unknown_session(store: &dyn Store) {
 on_every_backend!(
     a_guard_is_read_back_replaced_and_taken_away,
     a_guard_lets_go_by_itself,
-    scopes_and_names_are_told_apart,
+    scopes_and_names_are_distinguished,
     continuations_inherit_and_branches_do_not,
     a_guard_of_nobody_is_an_unknown_session,
 );

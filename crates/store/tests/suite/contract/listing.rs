@@ -69,7 +69,7 @@ fn what_hangs_on_a_conversation_is_listed_when_asked_for(store: &dyn Store) {
     assert_eq!(all, ["agent2", "one", "side", "summary", "title"]);
 }
 
-fn programs_are_told_apart(store: &dyn Store) {
+fn programs_are_distinguished(store: &dyn Store) {
     for (name, program) in [("one", "codex"), ("two", "hermes"), ("three", "codex")] {
         let origin = Origin { program: program.into(), ..Origin::default() };
         store.open_session(NewSession { origin, ..new_session(name) }, None).unwrap();
@@ -87,5 +87,5 @@ on_every_backend!(
     of_those_active_at_once_the_newest_comes_first,
     a_chain_is_listed_once_with_its_totals,
     what_hangs_on_a_conversation_is_listed_when_asked_for,
-    programs_are_told_apart,
+    programs_are_distinguished,
 );

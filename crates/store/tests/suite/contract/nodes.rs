@@ -28,7 +28,7 @@ fn above(children: &[SummaryId], session: &str, first_seq: u64, end_seq: u64) ->
     node
 }
 
-fn nodes_are_kept_and_told_of(store: &dyn Store) {
+fn nodes_are_stored_and_listed(store: &dyn Store) {
     store.open_session(new_session("one"), None).unwrap();
     store.append(&owner(), &id("one"), (0..6).map(|at| said(&format!("word {at}"))).collect()).unwrap();
     let put = |node| store.put_node(&owner(), &id("one"), node, 77).unwrap();
@@ -94,7 +94,7 @@ fn nodes_go_with_their_conversation(store: &dyn Store) {
 }
 
 on_every_backend!(
-    nodes_are_kept_and_told_of,
+    nodes_are_stored_and_listed,
     a_run_is_read_by_its_places,
     nodes_of_somebody_else_are_unknown,
     nodes_go_with_their_conversation,

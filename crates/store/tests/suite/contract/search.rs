@@ -205,7 +205,7 @@ fn filters_narrow_what_is_searched(store: &dyn Store) {
     assert_eq!(unknown(store.search(&owner(), &nobody)), "nobody");
 }
 
-fn results_of_tools_are_the_tools_whoever_sends_them(store: &dyn Store) {
+fn results_of_tools_are_the_tools_in_any_role(store: &dyn Store) {
     open(store, "one");
     let all = [
         r#"{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}"#,
@@ -468,7 +468,7 @@ on_databases!(
     a_question_whose_words_fit_nowhere_is_tried_as_a_substring,
     calls_arguments_reasoning_and_results_are_searched,
     filters_narrow_what_is_searched,
-    results_of_tools_are_the_tools_whoever_sends_them,
+    results_of_tools_are_the_tools_in_any_role,
     a_conversation_is_searched_from_any_of_its_sessions,
     compactions_make_no_duplicates,
     the_same_content_is_shown_once_and_counted,

@@ -122,6 +122,7 @@ pub(crate) struct Metrics {
     cost_micro_usd: AtomicU64,
     unpriced: AtomicU64,
     compactions: CounterFamily<1>,
+    freed_tokens: AtomicU64,
     recoveries: CounterFamily<1>,
     record_errors: CounterFamily<1>,
     write_conflicts: CounterFamily<1>,
@@ -172,6 +173,7 @@ impl Default for Metrics {
                 "Compactions by outcome.",
                 ["outcome"],
             ),
+            freed_tokens: AtomicU64::new(0),
             recoveries: CounterFamily::new(
                 "throughline_recoveries_total",
                 "What was done to get calls through, by what it was.",
@@ -322,7 +324,11 @@ impl Metrics {
 
     fn count_engine_event(&self, event: &EngineEvent) {
         let outcome = match event {
-            EngineEvent::CompactionCompleted { .. } => "completed",
+            EngineEvent::CompactionCompleted { report, .. } => {
+                let freed = report.tokens.before.saturating_sub(report.tokens.after);
+                self.freed_tokens.fetch_add(freed, Ordering::Relaxed);
+                "completed"
+            }
             EngineEvent::CompactionNoOp { .. } => "no_op",
             EngineEvent::CompactionAborted { .. } => "aborted",
             EngineEvent::CompactionBlocked { .. } => "blocked",
@@ -358,6 +364,14 @@ impl Metrics {
         head(&mut out, "throughline_unpriced_calls_total", "Calls without a known price.", "counter");
         let _ = writeln!(out, "throughline_unpriced_calls_total {unpriced}");
         self.compactions.write(&mut out);
+        let (name, freed) = ("throughline_freed_tokens_total", self.freed_tokens.load(Ordering::Relaxed));
+        head(
+            &mut out,
+            name,
+            "Estimated tokens by which compactions made the next prompt smaller.",
+            "counter",
+        );
+        let _ = writeln!(out, "{name} {freed}");
         self.recoveries.write(&mut out);
         self.record_errors.write(&mut out);
         self.write_conflicts.write(&mut out);

@@ -2,11 +2,12 @@
 //! many open streams; beside LiteLLM's proxy where it is installed.
 //!
 //! The upstream answers at once and always the same, so what is measured is the way there and back. Parts: `asked` the
-//! requests, `shapes` and `shaped` requests that do not continue a conversation, `client` connections that time an answer, `cost` what recorded sessions cost through it, `upstream` who answers, `proxy` the processes in between.
+//! requests, `shapes` and `shaped` requests that do not continue a conversation, `client` connections that time an answer, `cost` what recorded sessions cost through it, `fleet` several gateways on one record, `upstream` who answers, `proxy` the processes in between.
 
 mod asked;
 pub(crate) mod client;
 pub(crate) mod cost;
+pub(crate) mod fleet;
 mod proxy;
 mod shaped;
 pub(crate) mod shapes;

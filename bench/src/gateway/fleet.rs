@@ -25,19 +25,19 @@ const MOST_ADDED_MS: f64 = 3.0;
 struct Way {
     name: String,
     addresses: Vec<SocketAddr>,
-    turns: Turns,
+    turns: CallOrder,
 }
 
 /// Which gateway a call goes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turns {
+enum CallOrder {
     /// The next one with every call.
     InTurns,
     /// The same for a whole conversation.
     Sticky,
 }
 
-impl Turns {
+impl CallOrder {
     fn place(self, conversation: usize, call: usize, gateways: usize) -> usize {
         match self {
             Self::InTurns => (conversation + call) % gateways,
@@ -60,11 +60,11 @@ async fn measured(program: &Path, counts: &[usize]) -> Result<String, String> {
     let file = Proxy::throughline(program, upstream.address()).await?;
     let mut gateways = vec![file];
     let mut ways = vec![
-        Way { name: "direct".to_owned(), addresses: vec![upstream.address()], turns: Turns::Sticky },
+        Way { name: "direct".to_owned(), addresses: vec![upstream.address()], turns: CallOrder::Sticky },
         Way {
             name: "SQLite, 1 gateway".to_owned(),
             addresses: vec![gateways[0].address()],
-            turns: Turns::Sticky,
+            turns: CallOrder::Sticky,
         },
     ];
     for &count in counts {
@@ -80,9 +80,9 @@ async fn measured(program: &Path, counts: &[usize]) -> Result<String, String> {
         let name = format!("PostgreSQL, {count} {gateways}");
         if count > 1 {
             let name = format!("{name}, in turns");
-            ways.push(Way { name, addresses: addresses.clone(), turns: Turns::InTurns });
+            ways.push(Way { name, addresses: addresses.clone(), turns: CallOrder::InTurns });
         }
-        ways.push(Way { name, addresses, turns: Turns::Sticky });
+        ways.push(Way { name, addresses, turns: CallOrder::Sticky });
     }
     let mut out = latency(&ways).await?;
     out.push_str(&throughput(&ways).await?);
@@ -168,7 +168,7 @@ async fn throughput(ways: &[Way]) -> Result<String, String> {
 
 async fn asked_until(
     addresses: Vec<SocketAddr>,
-    turns: Turns,
+    turns: CallOrder,
     number: usize,
     until: Instant,
 ) -> Result<Vec<f64>, String> {

@@ -8,6 +8,7 @@ mod operator_tools;
 mod peers;
 pub(crate) mod private;
 pub(crate) mod recall;
+mod retention;
 mod shared_home;
 mod signals;
 mod upstreams;
@@ -167,6 +168,7 @@ async fn listen(
     gateway.send_traces_to(collector).await;
     let changed = Arc::<Notify>::default();
     gateway.set_operator_tools(Arc::new(HomeTools { app: Arc::clone(&app), changed: Arc::clone(&changed) }));
+    tokio::spawn(retention::follow(Arc::clone(&app), store.clone(), Arc::clone(&log)));
     tokio::spawn(access::follow(Arc::clone(&app), Arc::clone(&log), gateway.clone(), demands_tokens));
     let stop = CancellationToken::new();
     let registration =

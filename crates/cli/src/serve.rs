@@ -8,6 +8,7 @@ mod operator_tools;
 mod peers;
 pub(crate) mod private;
 pub(crate) mod recall;
+mod retention;
 mod shared_home;
 mod signals;
 mod upstreams;
@@ -192,6 +193,7 @@ async fn listen(
         store: store.clone(),
         changed: Arc::clone(&changed),
     }));
+    tokio::spawn(retention::follow(Arc::clone(&app), store.clone(), Arc::clone(&log)));
     tokio::spawn(access::follow(
         (Arc::clone(&app), store.clone()),
         Arc::clone(&log),

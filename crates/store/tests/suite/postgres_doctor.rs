@@ -14,7 +14,7 @@ fn findings(store: &PostgresStore, depth: Depth) -> Vec<String> {
 }
 
 fn findings_at(store: &PostgresStore, depth: Depth, now_ms: i64) -> Vec<String> {
-    let examination = Examination { depth, now_ms, is_alive: &|_| true };
+    let examination = Examination { depth, now_ms, is_alive: &|_| true, artifacts: None };
     let diagnosis = store.examine(&examination, &mut |_| ()).unwrap();
     assert!(diagnosis.messages > 0 && diagnosis.sessions > 0 && diagnosis.database_bytes > 0);
     let found = diagnosis.findings.iter().map(|finding| {

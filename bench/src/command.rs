@@ -69,6 +69,15 @@ enum Command {
         #[arg(long)]
         against: Option<PathBuf>,
     },
+    /// Calls per second and added latency of several gateways on one PostgreSQL, beside one on SQLite.
+    Fleet {
+        /// The program, built with the feature `postgres`.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// Numbers of gateways.
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4])]
+        gateways: Vec<usize>,
+    },
     /// What recorded sessions cost through the gateway, against the same requests sent directly.
     GatewayCost {
         /// Folder of recorded Claude Code sessions.
@@ -291,6 +300,7 @@ pub fn main() -> ExitCode {
         }
         Command::Gateway { program, against: Some(other), .. } => gateway::run_against(&program, &other),
         Command::Gateway { program, litellm, against: None } => gateway::run(&program, litellm),
+        Command::Fleet { program, gateways } => gateway::fleet::run(&program, &gateways),
         Command::Compare { against, program, against_program, rounds, command } => {
             let before = compare::Build { bench: against, program: against_program };
             compare::run(&before, program, rounds, &command)

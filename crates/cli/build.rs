@@ -1,7 +1,6 @@
 //! Options for the linker of release builds, where it is the one that Rust brings with it: functions with equal code are
 //! stored once, and relocations in a packed form. The program is a tenth smaller; other linkers may not know the options.
 
-#![expect(clippy::print_stdout, reason = "this is how a build script tells Cargo")]
 #![expect(clippy::disallowed_methods, reason = "this is how Cargo tells a build script")]
 
 use std::path::Path;

@@ -3,6 +3,8 @@
 //! They are functions of a library so that the same code runs under a fuzzer and, over seeds and their alterations, in
 //! an ordinary test.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "a target reports what does not hold by a panic")]
+
 mod conversation;
 mod gateway;
 mod provider;

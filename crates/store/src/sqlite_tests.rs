@@ -103,7 +103,7 @@ fn of_many_that_want_a_dead_holders_lock_one_gets_it() {
         expires_ms: 1_000,
     };
     let dead = request(1);
-    assert_eq!(home.open().lock(&dead, &|_| true).unwrap(), LockOutcome::Taken { from: None });
+    assert!(matches!(home.open().lock(&dead, &|_| true).unwrap(), LockOutcome::Taken { from: None, .. }));
     let outcomes: Vec<LockOutcome> = std::thread::scope(|scope| {
         let threads: Vec<_> = (2..8)
             .map(|process_id| {
@@ -117,7 +117,10 @@ fn of_many_that_want_a_dead_holders_lock_one_gets_it() {
     });
     let taken: Vec<&LockOutcome> =
         outcomes.iter().filter(|outcome| matches!(outcome, LockOutcome::Taken { .. })).collect();
-    assert_eq!(taken, [&LockOutcome::Taken { from: Some(dead.holder) }]);
+    assert!(
+        matches!(taken.as_slice(), [LockOutcome::Taken { from: Some(from), .. }] if *from == dead.holder),
+        "{taken:?}"
+    );
     assert_eq!(home.open().locks().unwrap().len(), 1);
 }
 

@@ -95,9 +95,9 @@ pub(super) async fn follow(
         tokio::time::sleep(LOOK_EVERY).await;
         let (look_app, look_store, look_known) = (Arc::clone(&app), store.clone(), known.clone());
         let looked = tokio::task::spawn_blocking(move || look(&look_app, &look_store, look_known)).await;
-        match looked.unwrap_or(Look::OutOfReach) {
-            Look::Unchanged => confirmed = Instant::now(),
-            Look::List(stamp, book) => {
+        match looked.unwrap_or(ListLook::OutOfReach) {
+            ListLook::Unchanged => confirmed = Instant::now(),
+            ListLook::List(stamp, book) => {
                 (known, confirmed) = (Some(stamp), Instant::now());
                 if !std::mem::replace(&mut is_trusted, true) {
                     log.note("the list of access tokens can be read again");
@@ -111,11 +111,11 @@ pub(super) async fn follow(
                 }
                 gateway.set_access(AccessPolicy::Tokens(book));
             }
-            Look::Damaged(stamp) => {
+            ListLook::Damaged(stamp) => {
                 (known, confirmed) = (Some(stamp), Instant::now());
                 log.warn("the list of tokens cannot be read; the tokens loaded before stay valid");
             }
-            Look::OutOfReach if demanded && is_trusted && confirmed.elapsed() >= TRUST_FOR => {
+            ListLook::OutOfReach if demanded && is_trusted && confirmed.elapsed() >= TRUST_FOR => {
                 (known, is_trusted) = (None, false);
                 log.warn(&format!(
                     "the list of access tokens could not be read for {} seconds; requests are refused until it can be, because tokens may have been revoked",
@@ -123,13 +123,13 @@ pub(super) async fn follow(
                 ));
                 gateway.set_access(AccessPolicy::Unconfirmed);
             }
-            Look::OutOfReach => {}
+            ListLook::OutOfReach => {}
         }
     }
 }
 
 /// What a look at the list found.
-enum Look {
+enum ListLook {
     /// It is the one that is known.
     Unchanged,
     /// It is another one.
@@ -141,15 +141,15 @@ enum Look {
 }
 
 /// Reads the list, if it is another one than that with this stamp.
-fn look(app: &App, store: &RecordStore, known: Option<TokenListStamp>) -> Look {
+fn look(app: &App, store: &RecordStore, known: Option<TokenListStamp>) -> ListLook {
     let list = AccessTokenList::with(app, store);
-    let Ok(stamp) = list.stamp() else { return Look::OutOfReach };
+    let Ok(stamp) = list.stamp() else { return ListLook::OutOfReach };
     if known.as_ref() == Some(&stamp) {
-        return Look::Unchanged;
+        return ListLook::Unchanged;
     }
     match list.read() {
-        Ok(book) => Look::List(stamp, book),
-        Err(_) if store.in_file().is_some() => Look::Damaged(stamp),
-        Err(_) => Look::OutOfReach,
+        Ok(book) => ListLook::List(stamp, book),
+        Err(_) if store.in_file().is_some() => ListLook::Damaged(stamp),
+        Err(_) => ListLook::OutOfReach,
     }
 }

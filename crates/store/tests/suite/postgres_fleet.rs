@@ -1,5 +1,7 @@
 //! What several gateways share on a server: texts with a version, events, and who is there.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use throughline_store::{
     FleetEvent, FleetPosition, FleetStore, FleetText, Holder, LockRequest, Owner, PostgresStore, Store,
 };
@@ -8,7 +10,7 @@ use crate::postgres_copy::database;
 
 /// Two gateways on one empty record.
 fn two() -> Option<[PostgresStore; 2]> {
-    let (_, url) = database()?;
+    let url = database()?;
     Some([PostgresStore::open(&url, 4).unwrap(), PostgresStore::open(&url, 4).unwrap()])
 }
 

@@ -12,6 +12,8 @@ mod cut_proxy;
 mod engines;
 mod faults;
 #[cfg(feature = "postgres")]
+mod fleet;
+#[cfg(feature = "postgres")]
 mod fleet_kills;
 mod gateway;
 mod hermes;

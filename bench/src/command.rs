@@ -69,6 +69,15 @@ enum Command {
         #[arg(long)]
         against: Option<PathBuf>,
     },
+    /// Calls per second and added latency of several gateways on one PostgreSQL, beside one on SQLite.
+    Fleet {
+        /// The program, built with the feature `postgres`.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// Numbers of gateways.
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4])]
+        gateways: Vec<usize>,
+    },
     /// What recorded sessions cost through the gateway, against the same requests sent directly.
     GatewayCost {
         /// Folder of recorded Claude Code sessions.
@@ -79,6 +88,18 @@ enum Command {
         /// Let the conversation's own model write summaries, at the client's expense.
         #[arg(long)]
         own_model: bool,
+    },
+    /// What recorded sessions cost through the gateway in each mode of `economy`, and through Headroom's proxy.
+    Beside {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+        /// The program.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// The command `headroom` (PyPI `headroom-ai[proxy]`). It needs a vocabulary for its tokenizer, which it would
+        /// download: name a folder that has one in `TIKTOKEN_CACHE_DIR`.
+        #[arg(long)]
+        headroom: Option<PathBuf>,
     },
     /// Whether an engineer could take over after a compaction: notes and views against what a reader marked as true.
     Takeover {
@@ -271,8 +292,15 @@ pub fn main() -> ExitCode {
             let authors = if own_model { Authors::OwnModel } else { Authors::AsShipped };
             gateway::cost::run(&program, &folder, authors)
         }
+        Command::Beside { folder, program, headroom } => {
+            let tables = gateway::beside::run(&program, headroom.as_deref(), &folder);
+            let note =
+                if headroom.is_some() { "" } else { "Headroom was not measured: name it with --headroom\n" };
+            tables.map(|tables| tables + note)
+        }
         Command::Gateway { program, against: Some(other), .. } => gateway::run_against(&program, &other),
         Command::Gateway { program, litellm, against: None } => gateway::run(&program, litellm),
+        Command::Fleet { program, gateways } => gateway::fleet::run(&program, &gateways),
         Command::Compare { against, program, against_program, rounds, command } => {
             let before = compare::Build { bench: against, program: against_program };
             compare::run(&before, program, rounds, &command)

@@ -1,12 +1,14 @@
 //! What the gateway adds to a call: latency against the direct call, interleaved in one run, throughput, and the memory of
-//! many open streams; beside LiteLLM's proxy where it is installed.
+//! many open streams; beside LiteLLM's proxy where it is installed. `fleet`: several gateways on one record.
 //!
 //! The upstream answers at once and always the same, so what is measured is the way there and back. Parts: `asked` the
-//! requests, `shapes` and `shaped` requests that do not continue a conversation, `client` connections that time an answer, `cost` what recorded sessions cost through it, `upstream` who answers, `proxy` the processes in between.
+//! requests, `beside` recorded sessions through Headroom's proxy too, `shapes` and `shaped` requests that do not continue a conversation, `client` connections that time an answer, `cost` what recorded sessions cost through it, `upstream` who answers, `proxy` the processes in between.
 
 mod asked;
+pub(crate) mod beside;
 pub(crate) mod client;
 pub(crate) mod cost;
+pub(crate) mod fleet;
 mod proxy;
 mod shaped;
 pub(crate) mod shapes;

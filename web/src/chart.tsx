@@ -242,19 +242,36 @@ export function plotSvg(svg: SVGSVGElement): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
-export function Downloads({ name, rows }: { name: string; rows: () => (string | number)[][] }) {
+type Rows = (string | number)[][];
+
+/** The plot as SVG, and what it shows as CSV. Rows that have to be loaded are loaded when they are asked for. */
+export function Downloads({ name, rows }: { name: string; rows: () => Rows | Promise<Rows> }) {
+  const [problem, setProblem] = useState<string | null>(null);
   const svg = (event: MouseEvent) => {
     const drawing = (event.currentTarget as HTMLElement).closest("section")?.querySelector<SVGSVGElement>(".plot svg");
     if (drawing) download(`${name}.svg`, "image/svg+xml", plotSvg(drawing));
+  };
+  const table = async () => {
+    setProblem(null);
+    try {
+      download(`${name}.csv`, "text/csv", csv(await rows()));
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
   };
   return (
     <span class="downloads">
       <button type="button" class="small" onClick={svg}>
         SVG
       </button>
-      <button type="button" class="small" onClick={() => download(`${name}.csv`, "text/csv", csv(rows()))}>
+      <button type="button" class="small" onClick={() => void table()}>
         CSV
       </button>
+      {problem ? (
+        <span class="bad" role="alert">
+          {problem}
+        </span>
+      ) : null}
     </span>
   );
 }

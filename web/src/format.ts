@@ -114,6 +114,11 @@ export function nameOf(title: string | null | undefined, firstWords: string | nu
   return line(title) || line(firstWords, 90) || id;
 }
 
+/** With a capital at its beginning. */
+export function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 /** From when to when, without saying a day twice. */
 export function span(first: number, last: number): string {
   if (when(first) === when(last)) return when(first);

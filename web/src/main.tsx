@@ -5,7 +5,7 @@ import { api, ApiFailure, onSignedOut, preload } from "./api";
 import { live, useLiveState } from "./live";
 import { ownerMeant } from "./owner";
 import { CompactionView, TryPage } from "./pages/compaction";
-import { ConversationPage } from "./pages/conversation";
+import { callsPath, ConversationPage } from "./pages/conversation";
 import { Conversations, listPath } from "./pages/conversations";
 import { HealthPage, NotAllowed, SettingsPage, TokensPage } from "./pages/gateway";
 import { MoneyPage } from "./pages/money";
@@ -268,7 +268,7 @@ function preloadFirst(): void {
   if (first === "conversations" && second === "") preload(listPath(now.params));
   if (first === "conversations" && second !== "") {
     const session = `/api/sessions/${encodeURIComponent(decoded(second))}`;
-    preload(session, `${session}/calls`);
+    preload(session, callsPath(session));
     if (!now.params.has("at")) preload(`${session}/transcript?limit=100&messages_only=true`);
   }
 }

@@ -89,6 +89,9 @@ export type CallsPage = {
   limits: Limits;
   turnings: Turning[];
   past_limits: (Limits & { at_ms: number })[];
+  total_calls: number;
+  missed_calls: number;
+  /** All, or those that a plot shows. */
   calls: Call[];
 };
 export type UsageTotal = {
@@ -177,7 +180,7 @@ export type Hit = {
   snippet: { text: string; marks: [number, number][]; cut_before: boolean; cut_after: boolean };
   repeats: number;
 };
-export type SearchAnswer = { hits: Hit[]; ranked_newest: number | null; as_substring: boolean };
+export type SearchAnswer = { hits: Hit[]; ranked_newest: number | null; as_substring: boolean; first_words: FirstWords };
 export type Me = {
   owner: string;
   access: "open" | "token";

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use throughline_compaction::Section;
 use throughline_provider::{CacheMarks, CacheStyle, CacheTtl, MarkLayout, PrefixCache};
-use throughline_replay::{RecordedCall, Recording};
+use throughline_replay::{ClientPrompt, RecordedCall, Recording};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
-use throughline_tokens::{PricedCall, Usage};
+use throughline_tokens::{PricedCall, TokenModel, Usage};
 use throughline_transcript::{
     Message, Part, RawJson, Role, SharedText, WireFormat, decode_message, text_message,
 };
@@ -23,10 +23,11 @@ use throughline_wire::{AnswerDraft, AnswerPart, ReportedUsage, Request, ToolCall
 
 use super::client::Client;
 use super::proxy::Proxy;
+use crate::anchor::stands_in;
 use crate::recorded::sessions;
 
-const MODEL: &str = "claude-opus-4-5";
-const WINDOW_TOKENS: u64 = 200_000;
+pub(super) const MODEL: &str = "claude-opus-4-5";
+pub(super) const WINDOW_TOKENS: u64 = 200_000;
 /// The stand-ins for system prompt and tools.
 const SYSTEM_WORDS: usize = 8_000;
 /// What the recorded client says for a summary of its own.
@@ -37,8 +38,8 @@ const ANSWER_TOKENS: u64 = 300;
 const SUMMARY_TOKENS: u64 = 2_000;
 /// A person or a tool takes seconds until the next request; the gateway gets this much of it for what it does meanwhile,
 /// where a request is so large that there may be something to do.
-const PAUSE: Duration = Duration::from_millis(80);
-const PAUSE_FROM_BYTES: usize = 200_000;
+pub(super) const PAUSE: Duration = Duration::from_millis(80);
+pub(super) const PAUSE_FROM_BYTES: usize = 200_000;
 /// What a session may cost at the most, in thousandths of what it costs directly.
 const MOST_PERMILLE: u64 = 1_030;
 /// By what requests for a summary are known.
@@ -46,7 +47,7 @@ const OF_SUMMARIES: &str = "Rules for the notes:";
 
 /// Who holds the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Habit {
+pub(super) enum Habit {
     /// The recorded client, with its own compactions.
     AsRecorded,
     /// One that sends everything every time.
@@ -63,35 +64,37 @@ pub(crate) enum Authors {
 }
 
 /// A recorded conversation as it is held again.
-struct Replayed<'a> {
+pub(super) struct Replayed<'a> {
     talk: &'a Recording,
     habit: Habit,
     /// Calls that have a result.
     answered: HashSet<String>,
+    /// The request without its messages.
+    frame: serde_json::Value,
 }
 
 /// A request of the client.
-struct Asked<'a> {
-    at_ms: i64,
+pub(super) struct Asked<'a> {
+    pub(super) at_ms: i64,
     /// What stands before what was said.
     view: &'a [Message],
     /// The messages that were said, by place.
     said: Range<usize>,
     /// The call with its recorded answer; none asks for a summary.
-    answered_by: Option<&'a RecordedCall>,
+    pub(super) answered_by: Option<&'a RecordedCall>,
 }
 
 impl Asked<'_> {
-    fn output_tokens(&self) -> u64 {
+    pub(super) fn output_tokens(&self) -> u64 {
         if self.answered_by.is_some() { ANSWER_TOKENS } else { SUMMARY_TOKENS }
     }
 }
 
 /// Prices prompts as a provider would.
-struct Till {
+pub(super) struct Till {
     cache: PrefixCache,
-    now_ms: i64,
-    micro_usd: u64,
+    pub(super) now_ms: i64,
+    pub(super) micro_usd: u64,
     /// The bill after each of the client's calls.
     after_calls: Vec<u64>,
     /// What summaries cost, and how many there were.
@@ -99,11 +102,17 @@ struct Till {
     /// How many messages the last call had that reached the provider.
     messages: usize,
     /// What is answered next, and what it costs in output.
-    next: (Vec<AnswerPart>, u64),
+    pub(super) next: (Vec<AnswerPart>, u64),
+    /// Strings that the next answer uses.
+    pub(super) needed: Vec<String>,
+    /// How many of them, in all calls, were in the prompts.
+    pub(super) present: u64,
+    /// Calls of tools that were not in the prompt.
+    pub(super) absent_tools: u64,
 }
 
 impl Till {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let cache = PrefixCache::new(CacheStyle::Marks);
         Self {
             cache,
@@ -113,11 +122,14 @@ impl Till {
             summaries: (0, 0),
             messages: 0,
             next: (Vec::new(), 0),
+            needed: Vec::new(),
+            present: 0,
+            absent_tools: 0,
         }
     }
 
     /// Books a request; what a provider would report for it.
-    fn take(&mut self, body: &[u8], output: u64) -> Result<ReportedUsage, String> {
+    pub(super) fn take(&mut self, body: &[u8], output: u64) -> Result<ReportedUsage, String> {
         let request = Request::decode(WireFormat::Anthropic, body).map_err(told)?;
         let prompt = self.cache.ask(&request, self.now_ms).map_err(told)?;
         self.cache.answer_began(&prompt, self.now_ms);
@@ -133,11 +145,12 @@ impl Till {
         Ok(ReportedUsage { usage, ..prompt.reported })
     }
 
-    fn answer(&mut self, request: &RecordedRequest) -> Reply {
+    pub(super) fn answer(&mut self, request: &RecordedRequest) -> Reply {
         let is_summary = request.text().contains(OF_SUMMARIES);
         let output = if is_summary { SUMMARY_TOKENS } else { self.next.1 };
         if !is_summary && let Ok(decoded) = Request::decode(WireFormat::Anthropic, &request.body) {
             self.messages = decoded.messages().len();
+            self.look_at(&request.text(), &decoded);
         }
         let before = self.micro_usd;
         let reported = match self.take(&request.body, output) {
@@ -150,6 +163,27 @@ impl Till {
         }
         let model = MODEL.to_owned();
         Reply::exactly(AnswerDraft { usage: Some(reported), model, ..AnswerDraft::of_parts(parts) })
+    }
+}
+
+impl Till {
+    /// What of the next answer was in its prompt.
+    fn look_at(&mut self, text: &str, request: &Request) {
+        let needed = std::mem::take(&mut self.needed);
+        let present = needed.iter().filter(|anchor| stands_in(text, anchor)).count();
+        self.present = self.present.saturating_add(u64::try_from(present).unwrap_or(u64::MAX));
+        let tools = request.tools().map(|list| {
+            let names = list.elements().filter_map(|tool| tool.get("name").and_then(RawJson::as_text));
+            names.map(std::borrow::Cow::into_owned).collect::<HashSet<String>>()
+        });
+        let Some(tools) = tools else { return };
+        let called = self
+            .next
+            .0
+            .iter()
+            .filter(|part| matches!(part, AnswerPart::ToolCall(call) if !tools.contains(&call.name)));
+        self.absent_tools =
+            self.absent_tools.saturating_add(u64::try_from(called.count()).unwrap_or(u64::MAX));
     }
 }
 
@@ -283,11 +317,29 @@ pub(crate) fn run(program: &Path, folder: &Path, authors: Authors) -> Result<Str
 }
 
 impl<'a> Replayed<'a> {
-    fn new(talk: &'a Recording, habit: Habit) -> Self {
+    pub(super) fn new(talk: &'a Recording, habit: Habit) -> Self {
         let answered = talk.messages.iter();
         let answered =
             answered.flat_map(|message| message.answered().map(|id| id.text(message.json()).into_owned()));
-        Self { talk, habit, answered: answered.collect() }
+        let began = talk.calls.first().map(|call| call.at_ms).unwrap_or_default();
+        let system = "keep to the rules of the house, ".repeat(SYSTEM_WORDS / 7);
+        let frame = serde_json::json!({
+            "model": MODEL, "max_tokens": 8_192, "system": [{"type": "text", "text": system}],
+            "metadata": {"user_id": format!("session_{began}_{}", habit as u8)}, "messages": [],
+        });
+        Self { talk, habit, answered: answered.collect(), frame }
+    }
+
+    /// The same with the system prompt and the tools of a client.
+    pub(super) fn with_prompt(mut self, client: &ClientPrompt, model: &TokenModel) -> Result<Self, String> {
+        let (system, tools) = client.for_recording(self.talk, model);
+        let text: serde_json::Value = serde_json::from_str(&system).map_err(told)?;
+        self.frame["system"] = match text {
+            serde_json::Value::String(text) => serde_json::json!([{"type": "text", "text": text}]),
+            blocks => blocks,
+        };
+        self.frame["tools"] = serde_json::from_str(&tools).map_err(told)?;
+        Ok(self)
     }
 
     async fn over_both_ways(&self, till: &Mutex<Till>, gateway: &Proxy) -> Result<Bill, String> {
@@ -352,7 +404,7 @@ impl<'a> Replayed<'a> {
 
     /// Everything the client asks, in order: its calls, and before the first one that goes on from a summary of its own,
     /// the call for it.
-    fn requests(&self) -> Vec<Asked<'a>> {
+    pub(super) fn requests(&self) -> Vec<Asked<'a>> {
         let mut requests = Vec::new();
         let mut last_view: (usize, &[Message]) = (0, &[]);
         for call in &self.talk.calls {
@@ -378,7 +430,7 @@ impl<'a> Replayed<'a> {
     }
 
     /// A request as the client makes it.
-    fn body(&self, asked: &Asked<'_>, said: &Said) -> Result<Vec<u8>, String> {
+    pub(super) fn body(&self, asked: &Asked<'_>, said: &Said) -> Result<Vec<u8>, String> {
         let recorded = self.talk.messages.get(asked.said.clone()).unwrap_or_default();
         let since =
             asked.said.clone().zip(recorded).filter_map(|(place, message)| match said.0.get(&place) {
@@ -397,24 +449,13 @@ impl<'a> Replayed<'a> {
             .chain(instruction)
             .filter_map(|json| decode_message(SharedText::new(json)))
             .collect();
-        let system = "keep to the rules of the house, ".repeat(SYSTEM_WORDS / 7);
-        let frame = serde_json::json!({
-            "model": MODEL, "max_tokens": 8_192, "system": [{"type": "text", "text": system}],
-            "metadata": {"user_id": format!("session_{}", self.name())}, "messages": [],
-        });
-        let mut request = Request::decode(WireFormat::Anthropic, frame.to_string()).map_err(told)?;
+        let mut request = Request::decode(WireFormat::Anthropic, self.frame.to_string()).map_err(told)?;
         let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::FiveMinutes };
         Ok(marks.encode(&mut request, &messages, 0).0)
     }
 
-    /// What tells one conversation from another.
-    fn name(&self) -> String {
-        let began = self.talk.calls.first().map(|call| call.at_ms).unwrap_or_default();
-        format!("{began}_{}", self.habit as u8)
-    }
-
     /// The recorded answer to a call, or a summary.
-    fn parts(&self, answered_by: Option<&RecordedCall>) -> Vec<AnswerPart> {
+    pub(super) fn parts(&self, answered_by: Option<&RecordedCall>) -> Vec<AnswerPart> {
         let Some(call) = answered_by else {
             return vec![AnswerPart::Text(notes())];
         };
@@ -458,10 +499,10 @@ impl<'a> Replayed<'a> {
 
 /// What the client keeps of answers in place of what was recorded.
 #[derive(Default)]
-struct Said(HashMap<usize, Option<String>>);
+pub(super) struct Said(HashMap<usize, Option<String>>);
 
 impl Said {
-    fn answered(&mut self, asked: &Asked<'_>, replayed: &Replayed<'_>) {
+    pub(super) fn answered(&mut self, asked: &Asked<'_>, replayed: &Replayed<'_>) {
         if let Some(call) = asked.answered_by {
             self.0.extend(call.answer.clone().map(|message| (message, None)));
             self.0.insert(call.answer.start, Some(replayed.as_answered(call)));
@@ -469,15 +510,15 @@ impl Said {
     }
 }
 
-fn dollars(micro_usd: u64) -> f64 {
+pub(super) fn dollars(micro_usd: u64) -> f64 {
     micro_usd as f64 / 1e6
 }
 
-fn share(part: u64, whole: u64) -> f64 {
+pub(super) fn share(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -66,6 +66,29 @@ impl Proxy {
         Self::start(program, address, &config, start).await
     }
 
+    /// Headroom's proxy with its defaults, in front of an upstream that speaks Anthropic's wire format. Where its tokenizer
+    /// finds no vocabulary, which it would download, it compresses nothing: `TIKTOKEN_CACHE_DIR` names a folder with one.
+    #[expect(clippy::disallowed_methods, reason = "the folder of the vocabulary is the user's to name")]
+    pub(super) async fn headroom(program: &Path, upstream: SocketAddr) -> Result<Self, String> {
+        let address = free_address()?;
+        let vocabulary = std::env::var_os("TIKTOKEN_CACHE_DIR");
+        let start = |folder: &Path| {
+            let mut command = Command::new(program);
+            command
+                .args(["proxy", "--host", "127.0.0.1", "--port", &address.port().to_string()])
+                .args(["--anthropic-api-url", &format!("http://{upstream}"), "--no-rate-limit"])
+                .env("HOME", folder)
+                // Nothing but the upstream is reached.
+                .env("HEADROOM_BEACON", "off")
+                .env("HF_HUB_OFFLINE", "1");
+            if let Some(vocabulary) = &vocabulary {
+                command.env("TIKTOKEN_CACHE_DIR", vocabulary);
+            }
+            command
+        };
+        Self::start(program, address, "", start).await
+    }
+
     async fn start(
         program: &Path,
         address: SocketAddr,

@@ -58,12 +58,27 @@ pub(crate) fn remove(app: &App) -> Result<(), CliError> {
     let failed = |error: std::io::Error| {
         CliError::new(Exit::OutputFailed, "the list of tokens cannot be removed").because(io_words(&error))
     };
-    change(app, |book| match book.entries().len() {
+    change(app, |book| refuse_if_any(book))?;
+    std::fs::remove_file(path(app)).map_err(failed)
+}
+
+/// Refuses to take away a list with tokens.
+pub(crate) fn refuse_if_any(book: &AccessTokens) -> Result<(), CliError> {
+    match book.entries().len() {
         0 => Ok(()),
         left => Err(CliError::new(Exit::BadInput, format!("there are access tokens still: {left}"))
             .hint("`throughline token list` shows them; revoke them first")),
+    }
+}
+
+/// Renames the list, because another one counts from now on; gives its new name.
+#[cfg(feature = "postgres")]
+pub(crate) fn set_aside(app: &App) -> Result<PathBuf, CliError> {
+    let kept = app.home.join("tokens.json.moved");
+    std::fs::rename(path(app), &kept).map_err(|error| {
+        CliError::new(Exit::OutputFailed, "the list of tokens cannot be renamed").because(io_words(&error))
     })?;
-    std::fs::remove_file(path(app)).map_err(failed)
+    Ok(kept)
 }
 
 /// What tells that the list was changed.

@@ -6,8 +6,7 @@ pub(crate) mod session_context;
 #[cfg(test)]
 pub(crate) mod test_samples;
 
-use throughline_store::{LockRequest, Owner, Session, SessionId, Store as _, StoreError, ViewMessage};
-use throughline_transcript::{Message, Role};
+use throughline_store::{LockRequest, Owner, Session, SessionId, Store as _, StoreError};
 
 use crate::app::App;
 use crate::args::time::Now;
@@ -22,8 +21,6 @@ pub(crate) use place::{RecordPlace, RecordStore};
 
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
 const ID_ATTEMPTS: usize = 8;
-/// How far into a conversation its first words are looked for.
-const MESSAGES_LOOKED_AT: u64 = 8;
 /// Columns of a name that is made from first words.
 const MAX_NAME_COLUMNS: usize = 76;
 /// Candidates for a shortened id that are listed.
@@ -162,23 +159,8 @@ impl<'a> OpenRecord<'a> {
 
     /// The first words a person said in a session, if that is near its beginning.
     pub(crate) fn first_words(&self, root: &Session) -> Result<Option<String>, CliError> {
-        let mut until = root.first_seq.saturating_add(MESSAGES_LOOKED_AT).min(root.next_seq);
-        let shown = loop {
-            match self.store.view(&self.owner, &root.id, Some(until)) {
-                // A lost artifact is for the doctor to tell of. What stands before it will do.
-                Err(StoreError::ArtifactDamaged { .. }) if until > root.first_seq => until -= 1,
-                shown => break shown.map_err(refused)?,
-            }
-        };
-        let messages: Vec<Message> =
-            shown.iter().filter_map(ViewMessage::message).filter_map(|message| message.decode()).collect();
-        let glimpsed =
-            |words: String| Some(glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty());
-        let said = messages
-            .iter()
-            .filter(|message| message.is_human())
-            .find_map(|message| glimpsed(message.human_words()?));
-        Ok(said.or_else(|| messages.iter().find_map(command_words).and_then(glimpsed)))
+        let words = root.first_words(&self.store, &self.owner).map_err(refused)?;
+        Ok(words.map(|words| glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty()))
     }
 
     fn ambiguous(&self, reference: &str, candidates: &[Session]) -> CliError {
@@ -204,22 +186,6 @@ impl<'a> OpenRecord<'a> {
             .because(format!("{listed}{more}"))
             .hint("type more of the id, or all of it")
     }
-}
-
-/// The client command in a message, as the person typed it: some conversations hold nothing else.
-fn command_words(message: &Message) -> Option<String> {
-    if message.role() != Role::User {
-        return None;
-    }
-    let text = message.text();
-    let within = |tag: &str| {
-        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-        let start = text.find(&open)? + open.len();
-        let end = text.get(start..)?.find(&close)? + start;
-        text.get(start..end).map(str::trim).filter(|words| !words.is_empty())
-    };
-    let name = within("command-name")?;
-    Some(within("command-args").map_or_else(|| name.to_owned(), |arguments| format!("{name} {arguments}")))
 }
 
 fn must_exist(app: &App, reference: &str) -> Result<(), CliError> {
@@ -270,7 +236,7 @@ pub(crate) fn refused(error: StoreError) -> CliError {
         | StoreError::SessionExists { .. } => CliError::new(Exit::BadInput, words),
         StoreError::ArtifactDamaged { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("`throughline doctor` lists everything that is wrong; everything else can be read"),
-        StoreError::Locked { .. } => {
+        StoreError::Locked { .. } | StoreError::LeaseLost { .. } => {
             CliError::new(Exit::Busy, words).hint("wait until it is done and try again")
         }
         StoreError::Busy { .. } => CliError::new(Exit::Busy, words)

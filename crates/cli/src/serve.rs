@@ -14,6 +14,7 @@ mod upstreams;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use throughline_config::Loaded;
@@ -23,6 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::access_token_list::AccessTokenList;
 use crate::app::App;
 use crate::clients::{self, ClientProgram};
 use crate::error::{CliError, Exit, io_words};
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
         );
     }
     home::make_private(app)?;
-    let access = access::at(address, app)?;
+    let access = access::at(address, &AccessTokenList::of(app)?)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(RECORD_THREADS).enable_all().build();
     let runtime = runtime.map_err(|error| {
@@ -123,6 +125,9 @@ async fn listen(
     let app = Arc::new(app.clone());
     let (bound, form) = (loaded.settings.gateway.bind.clone(), loaded.settings.gateway.log);
     let any_user = loaded.settings.gateway.any_user;
+    let seal_keys = loaded.settings.gateway.seal_keys.clone();
+    let drain = Duration::from_secs(loaded.settings.gateway.drain_seconds as u64);
+    let stop_time = Duration::from_secs(loaded.settings.gateway.stop_seconds as u64);
     let log = Arc::new(ServeLog::new(&app, form));
     let store = RecordStore::open(&app)?;
     let problems = Arc::clone(&log);
@@ -132,6 +137,7 @@ async fn listen(
         app: Arc::clone(&app),
         log: Arc::clone(&log),
         store: store.shared(),
+        record: store.clone(),
         host: Arc::new(LocalHost::new(&app, "gateway")),
         health: Arc::default(),
     };
@@ -140,8 +146,16 @@ async fn listen(
         app.warn("tokens and conversations are sent unencrypted; set gateway.tls_cert and gateway.tls_key to use TLS");
     }
     let base_url = base_url(tls.is_some(), address);
-    let (others, _running) = shared_home::announce(&source.store, source.host.as_ref());
-    shared_home::tell(&app, &others);
+    let (others, running) = shared_home::announce(&store, source.host.as_ref());
+    let running = Arc::new(running);
+    let fleet = store.fleet();
+    match &fleet {
+        None => shared_home::tell(&app, &others),
+        Some(_) if seal_keys.is_empty() => app.warn(
+            "gateway.seal_keys is not set: other gateways on this database cannot open what clients of this one keep",
+        ),
+        Some(_) => {}
+    }
     let record = RecordPlace::of(&app)?.words();
     app.print(&greeting(
         &record,
@@ -154,8 +168,8 @@ async fn listen(
         store: Arc::clone(&source.store),
         owner: Owner::default(),
         host: Arc::clone(&source.host),
-        limits: GatewayLimits::default(),
-        seal_key: key::seal_key(&app)?,
+        limits: GatewayLimits { stop_time, ..GatewayLimits::default() },
+        seal_key: key::seal_key(&app, &seal_keys)?,
         events: Arc::clone(&log) as Arc<dyn GatewayEvents>,
     };
     let gateway = Gateway::new(setup, config);
@@ -163,11 +177,27 @@ async fn listen(
     let checks_users = !any_user && address.ip().is_loopback();
     gateway.set_peer_check(checks_users.then(peers::check).flatten());
     gateway.set_access(access);
+    if let Some(fleet) = fleet {
+        let holder = source.host.holder();
+        let name = format!("{}/{}/{}", holder.host, holder.process_id, holder.process_start);
+        gateway.join_fleet(Arc::clone(&fleet), &name);
+        let (running, host) = (Arc::downgrade(&running), Arc::clone(&source.host));
+        tokio::spawn(shared_home::keep_count(running, fleet, host, gateway.clone()));
+    }
     gateway.set_tls(tls);
     gateway.send_traces_to(collector).await;
     let changed = Arc::<Notify>::default();
-    gateway.set_operator_tools(Arc::new(HomeTools { app: Arc::clone(&app), changed: Arc::clone(&changed) }));
-    tokio::spawn(access::follow(Arc::clone(&app), Arc::clone(&log), gateway.clone(), demands_tokens));
+    gateway.set_operator_tools(Arc::new(HomeTools {
+        app: Arc::clone(&app),
+        store: store.clone(),
+        changed: Arc::clone(&changed),
+    }));
+    tokio::spawn(access::follow(
+        (Arc::clone(&app), store.clone()),
+        Arc::clone(&log),
+        gateway.clone(),
+        demands_tokens,
+    ));
     let stop = CancellationToken::new();
     let registration =
         gateways::register(&app, &base_url, args.upstream.as_deref(), args.for_runs.as_deref())?;
@@ -179,7 +209,7 @@ async fn listen(
         }
         None => Some(registration),
     };
-    tokio::spawn(signals::follow(source, gateway.clone(), bound, changed, stop.clone()));
+    tokio::spawn(signals::follow(source, gateway.clone(), bound, changed, (stop.clone(), drain)));
     gateway.serve(listener, stop).await;
     log.note(&log.summary());
     log.note("stopped; everything that was answered is recorded");
@@ -199,6 +229,7 @@ fn access_words(access: &AccessPolicy, any_user: bool) -> String {
             "none: every access token is revoked; create one with `throughline token new NAME`".to_owned()
         }
         AccessPolicy::Tokens(book) => format!("{} access tokens", book.entries().len()),
+        AccessPolicy::Unconfirmed => "none: the list of access tokens cannot be read".to_owned(),
         AccessPolicy::ThisMachine if any_user || !peers::can_tell() => {
             "every user of this machine, without an access token; `throughline token new NAME` restricts it"
                 .to_owned()

@@ -14,16 +14,16 @@ fn what_others_can_reach_demands_a_token() {
     let home = tempfile::tempdir().unwrap();
     let app = App::for_tests(home.path().to_owned());
     let (here, everywhere) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
-    assert_eq!(access::at(here, &app).unwrap(), AccessPolicy::ThisMachine);
-    assert_eq!(access::at(everywhere, &app).unwrap_err().exit(), Exit::BadConfig);
+    assert_eq!(access::at(here, &AccessTokenList::File(&app)).unwrap(), AccessPolicy::ThisMachine);
+    assert_eq!(access::at(everywhere, &AccessTokenList::File(&app)).unwrap_err().exit(), Exit::BadConfig);
     crate::access_token_file::change(&app, |book| {
         book.add("ci", "ci", &[1; 32], 0, throughline_gateway::TokenLimits::default()).unwrap();
         Ok(())
     })
     .unwrap();
     // Once there is one, it is demanded everywhere.
-    assert!(matches!(access::at(here, &app).unwrap(), AccessPolicy::Tokens(_)));
-    assert!(matches!(access::at(everywhere, &app).unwrap(), AccessPolicy::Tokens(_)));
+    assert!(matches!(access::at(here, &AccessTokenList::File(&app)).unwrap(), AccessPolicy::Tokens(_)));
+    assert!(matches!(access::at(everywhere, &AccessTokenList::File(&app)).unwrap(), AccessPolicy::Tokens(_)));
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn a_gateway_whose_last_token_was_revoked_stays_closed() {
     change(&|book| drop(book.add("ci", "ci", &[1; 32], 0, limits)));
     assert!(crate::access_token_file::remove(&app).is_err(), "there is one still");
     change(&|book| assert!(book.revoke("ci")));
-    let access = access::at(here, &app).unwrap();
+    let access = access::at(here, &AccessTokenList::File(&app)).unwrap();
     assert!(matches!(&access, AccessPolicy::Tokens(book) if book.entries().is_empty()));
     assert!(access_words(&access, false).starts_with("none"));
     crate::access_token_file::remove(&app).unwrap();
-    assert_eq!(access::at(here, &app).unwrap(), AccessPolicy::ThisMachine);
+    assert_eq!(access::at(here, &AccessTokenList::File(&app)).unwrap(), AccessPolicy::ThisMachine);
 }

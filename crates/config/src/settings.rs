@@ -368,6 +368,12 @@ section! {
         tls_key: String = text(),
         /// The address to which traces are sent, if any.
         traces_url: String = address(),
+        /// The keys that seal what clients keep, the same on all gateways with one record.
+        seal_keys: Secret = secret(),
+        /// How long a gateway that is to stop says that it is not ready before it takes no more connections.
+        drain_seconds: usize = count(0, 3_600),
+        /// How long it then waits for answers that have begun.
+        stop_seconds: usize = count(1, 86_400),
     }
 }
 

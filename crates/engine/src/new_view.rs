@@ -7,7 +7,7 @@
 use serde_json::json;
 use throughline_compaction::find_summary;
 use throughline_store::{
-    Continuation, EndReason, MessageRun, Millis, NewSummary as StoredSummary, NewViewItem, SessionId,
+    Continuation, EndReason, Lease, MessageRun, Millis, NewSummary as StoredSummary, NewViewItem, SessionId,
     StoredRendition, SummaryId, ViewItem,
 };
 use throughline_transcript::{Groups, Message, SharedText, decode_message, violations};
@@ -133,6 +133,8 @@ pub(crate) struct CommitInfo {
     pub(crate) at_ms: Millis,
     /// What brought it about.
     pub(crate) trigger: Trigger,
+    /// The lock it is made under.
+    pub(crate) lease: Option<Lease>,
 }
 
 /// A sound view as the continuation that commits it.
@@ -165,6 +167,7 @@ pub(crate) fn continuation(
         }
     });
     Continuation {
+        lease: commit.lease,
         from: view.session().id.clone(),
         id: commit.id,
         reason: EndReason::COMPRESSION,

@@ -103,6 +103,7 @@ impl LoadedView {
             }
         });
         Some(Continuation {
+            lease: None,
             from: self.session.id.clone(),
             id: commit.id.clone(),
             reason: EndReason::COMPRESSION,

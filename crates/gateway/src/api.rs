@@ -109,7 +109,7 @@ async fn answered(
         Route::Login => login::login(shared, &inbound),
         Route::Logout => login::logout(shared, &inbound),
         Route::Now => now::now(gateway, &query).await,
-        Route::Calls => context::calls(gateway, &inbound, name).await,
+        Route::Calls => context::calls(gateway, &inbound, name, &query).await,
         Route::Compaction => context::compaction(gateway, name).await,
         Route::Summary => context::summary(gateway, name).await,
         Route::Export => change::export(gateway, name, &query).await,

@@ -65,6 +65,8 @@ pub struct GatewayLimits {
     pub body_silence: Duration,
     /// ... and how long it may take for all of it.
     pub body_time: Duration,
+    /// How long a gateway that stops waits for answers that have begun; then it cuts them.
+    pub stop_time: Duration,
 }
 
 impl Default for GatewayLimits {
@@ -76,6 +78,7 @@ impl Default for GatewayLimits {
             head_time: Duration::from_secs(30),
             body_silence: Duration::from_secs(30),
             body_time: Duration::from_secs(300),
+            stop_time: Duration::from_secs(600),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The handle with which a program starts a gateway and changes it while it runs.
 
 use std::convert::Infallible;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::{Request, Response};
 use throughline_provider::BaseUrl;
+use throughline_store::FleetStore;
 
 use crate::auth::policy::{AccessPolicy, PeerCheck};
 use crate::config::{GatewayConfig, GatewaySetup};
@@ -14,6 +16,7 @@ use crate::http::router::handle;
 use crate::http::tls::Tls;
 use crate::operator::OperatorTools;
 use crate::shared::Shared;
+use crate::telemetry::relay;
 use crate::telemetry::traces::Tracer;
 
 /// A gateway.
@@ -85,8 +88,25 @@ impl Gateway {
         }
     }
 
-    /// Sets who may use the gateway from now on. Answers that have begun are finished; subscriptions to events of clients
-    /// that have lost their access end.
+    /// Has the gateway take part in what gateways on one record share, under a name that no other has: live events reach all, and
+    /// the metrics tell of the connections to the server. Called once, inside a runtime.
+    pub fn join_fleet(&self, fleet: Arc<dyn FleetStore>, name: &str) {
+        relay::join(&self.shared, &fleet, name);
+        let _ = self.shared.fleet.set(fleet);
+    }
+
+    /// Has the gateway say that it is not ready, and close each connection after the next answer on it: it is about to stop.
+    pub fn drain(&self) {
+        self.shared.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Says how many gateways there are on the record, this one among them: each lets in its part of what a token may request.
+    pub fn set_gateways(&self, count: u32) {
+        self.shared.gateways.store(count.max(1), Ordering::Relaxed);
+    }
+
+    /// Says who may use the gateway from now on. Answers that have begun are finished; whoever only listens to what
+    /// happens is cut off.
     pub fn set_access(&self, access: AccessPolicy) {
         self.shared.set_access(access);
     }

@@ -1,10 +1,11 @@
 //! What all tenants of a gateway share: configuration, the session pool, access, limits, metrics.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use hyper::HeaderMap;
-use throughline_store::Owner;
+use throughline_store::{FleetStore, Owner};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -18,8 +19,9 @@ use crate::http::tls::Tls;
 use crate::lookup::session_pool::SessionPool;
 use crate::operator::OperatorTools;
 use crate::telemetry::event::{GatewayEvent, GatewayEvents};
-use crate::telemetry::event_feed::EventFeed;
+use crate::telemetry::event_feed::{EventFeed, FeedEntry};
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::outbox::Outbox;
 use crate::telemetry::store::InstrumentedStore;
 use crate::telemetry::traces::{Trace, Tracer};
 use crate::tenant::Tenant;
@@ -45,6 +47,14 @@ pub(crate) struct Shared {
     pub(crate) bodies: BodyReader,
     pub(crate) readiness: Readiness,
     pub(crate) login_codes: LoginCodes,
+    /// What gateways on one record share, where the record is on a server.
+    pub(crate) fleet: OnceLock<Arc<dyn FleetStore>>,
+    /// What other gateways are told.
+    pub(crate) outbox: Arc<Outbox>,
+    /// Whether the gateway is about to stop.
+    pub(crate) draining: AtomicBool,
+    /// Gateways on this record, this one among them.
+    pub(crate) gateways: AtomicU32,
     pub(crate) operator: RwLock<Option<Arc<dyn OperatorTools>>>,
 }
 
@@ -70,6 +80,10 @@ impl Shared {
             bodies: BodyReader::default(),
             readiness: Readiness::default(),
             login_codes: LoginCodes::default(),
+            fleet: OnceLock::new(),
+            outbox: Arc::default(),
+            draining: AtomicBool::new(false),
+            gateways: AtomicU32::new(1),
             operator: RwLock::default(),
         }
     }
@@ -81,7 +95,8 @@ impl Shared {
             return Arc::clone(tenant);
         }
         let (events, host) = (Arc::clone(&self.setup.events), Arc::clone(&self.setup.host));
-        let feed = Arc::new(EventFeed::new(events, host, Arc::clone(&self.metrics)));
+        let (outbox, metrics) = (Arc::clone(&self.outbox), Arc::clone(&self.metrics));
+        let feed = Arc::new(EventFeed::new(owner.clone(), outbox, events, host, metrics));
         let events = Arc::clone(&feed) as Arc<dyn GatewayEvents>;
         let tenant = Arc::new(Tenant {
             setup: GatewaySetup { owner: owner.clone(), events, ..self.setup.clone() },
@@ -97,7 +112,21 @@ impl Shared {
         tenant
     }
 
-    /// Sets who may use the gateway from now on, and ends subscriptions whose token was revoked.
+    /// Whether anybody listens to what happens.
+    pub(crate) fn is_listened_to(&self) -> bool {
+        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.values().any(|tenant| tenant.feed.is_listened_to())
+    }
+
+    /// Tells those of an owner who listen here what happened at another gateway.
+    pub(crate) fn tell_listeners(&self, owner: &Owner, entry: FeedEntry) {
+        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tenant) = tenants.get(owner) {
+            tenant.feed.tell_listeners(entry);
+        }
+    }
+
+    /// Says who may use the gateway from now on, and cuts off whoever listens with a token that is no more.
     pub(crate) fn set_access(&self, access: AccessPolicy) {
         if let AccessPolicy::Tokens(book) = &access {
             let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);
@@ -148,6 +177,11 @@ impl Shared {
         let meter = Arc::<RateLimiter>::default();
         meters.insert(token.to_owned(), Arc::clone(&meter));
         meter
+    }
+
+    /// Whether the gateway is about to stop.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
     }
 
     /// Whether requests can be recorded.

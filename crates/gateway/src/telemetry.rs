@@ -4,6 +4,8 @@ pub(crate) mod activity;
 pub(crate) mod event;
 pub(crate) mod event_feed;
 pub(crate) mod metrics;
+pub(crate) mod outbox;
+pub(crate) mod relay;
 pub(crate) mod request_context;
 pub(crate) mod runs;
 pub(crate) mod store;

@@ -12,6 +12,9 @@ use throughline_tokens::{ContentProfile, TokenModel};
 use throughline_transcript::{RawJson, WireFormat, compact_json_string};
 use throughline_wire::Request;
 
+use crate::fixed_prompt::tools_called;
+use crate::recording::Recording;
+
 /// The version whose prompt the table describes.
 const CLAUDE_CODE: &str = "2.1.197";
 /// Characters of its system prompt.
@@ -120,6 +123,13 @@ impl ClientPrompt {
     #[must_use]
     pub fn without_generated_tools(self) -> Self {
         Self { is_filled: false, ..self }
+    }
+
+    /// System prompt and tools of a recorded conversation as JSON, of the size that its provider reported.
+    #[must_use]
+    pub fn for_recording(&self, recording: &Recording, model: &TokenModel) -> (String, String) {
+        let (system, tools, _) = self.fitted(&tools_called(recording), recording.fixed_tokens(model), model);
+        (system, tools)
     }
 
     /// System prompt and tools for a conversation that called these tools, of about so many tokens in all.

@@ -65,7 +65,7 @@ impl FixedPrompt {
 }
 
 /// The tools that a conversation calls.
-fn tools_called(recording: &Recording) -> BTreeSet<String> {
+pub(crate) fn tools_called(recording: &Recording) -> BTreeSet<String> {
     let calls =
         recording.messages.iter().flat_map(|message| message.calls().map(move |call| (message, call)));
     calls.map(|(message, (_, name, _))| message.str(name).into_owned()).collect()

@@ -141,7 +141,13 @@ pub enum StoreError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// Another process holds a lock.
+    /// The lock under which something was made was released or taken over before it was written. Nothing was written.
+    #[error("{name} was taken over by another process before the change was written")]
+    LeaseLost {
+        /// What was locked.
+        name: String,
+    },
+    /// Somebody else holds a lock.
     #[error("{name} is locked by {holder}")]
     Locked {
         /// What is locked.

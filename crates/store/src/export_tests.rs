@@ -135,6 +135,7 @@ fn what_a_model_would_be_sent() {
         tokens: 1,
     };
     let continuation = Continuation {
+        lease: None,
         from: session.id.clone(),
         id: SessionId::from_text("t"),
         reason: EndReason::COMPRESSION,

@@ -47,6 +47,7 @@ mod coding;
 mod copy;
 mod error;
 mod export;
+mod fleet;
 mod ids;
 #[cfg(feature = "sqlite")]
 mod import;
@@ -76,6 +77,7 @@ pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, Usage
 pub use copy::CopyReport;
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide};
+pub use fleet::{FleetEvent, FleetPosition, FleetStore, FleetText, PoolStatus};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 #[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
@@ -86,13 +88,10 @@ pub use overview::UsageOverview;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use savings::{Savings, SavingsTotal};
-pub use search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
-pub use search::request::{Hit, MatchedWords, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
-#[cfg(feature = "sqlite")]
-pub use search::texts::rank_texts;
+pub use search::request::{Hit, Neighbour, SearchAnswer, SearchQuery};
 pub use sessions::guard::{Guard, GuardScope};
 pub use sessions::lineage::ViewChange;
-pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
+pub use sessions::lock::{Holder, Lease, LockOutcome, LockRecord, LockRequest};
 pub use sessions::session::{
     Conversation, EndReason, Link, LinkKind, ListCursor, NewSession, Origin, Session, SessionCounters,
     SessionFilter,
@@ -106,6 +105,9 @@ pub use sqlite::{
 #[cfg(feature = "sqlite")]
 pub use status::StoreStatus;
 pub use store::{Dependants, Store};
+pub use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
+pub use throughline_search::texts::rank_texts;
+pub use throughline_search::{MatchedWords, SearchMode, Snippet};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{Child, NewNode, NodeHead, SummaryNode};

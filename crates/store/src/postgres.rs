@@ -18,6 +18,7 @@ mod copy;
 mod deletion;
 mod doctor;
 mod error;
+mod fleet;
 mod guards;
 mod messages;
 mod migrate;

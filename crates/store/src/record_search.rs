@@ -6,6 +6,7 @@
 mod blocks;
 mod hits;
 mod meaning;
+mod prefilter;
 mod proposals;
 mod ranked;
 mod references;
@@ -15,11 +16,7 @@ mod state;
 
 use std::collections::HashSet;
 
-use crate::search::meaning::QuestionVector;
-use crate::search::query::{ParsedQuery, SearchMethod};
-use crate::search::question::Question;
-use crate::search::rank::best;
-use crate::search::request::{MatchedWords, SearchAnswer, SearchMode, SearchQuery};
+use crate::search::request::{SearchAnswer, SearchQuery};
 
 use blocks::{QuestionBlocks, wanted_alone};
 use hits::HitBuilder;
@@ -29,6 +26,11 @@ use ranked::RankedSearch;
 use scope::SearchScope;
 use source::{SearchSource, SourceResult};
 use state::SearchState;
+use throughline_search::meaning::QuestionVector;
+use throughline_search::query::{ParsedQuery, SearchMethod};
+use throughline_search::question::Question;
+use throughline_search::rank::best;
+use throughline_search::{MatchedWords, SearchMode};
 
 /// Words of a whole question at least, ...
 const MIN_WHOLE: usize = 4;

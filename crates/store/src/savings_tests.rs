@@ -108,6 +108,7 @@ fn a_compaction_saves_the_reading_and_costs_the_writing() {
         figures: serde_json::Value::Null,
     };
     let continuation = Continuation {
+        lease: None,
         from: id("one"),
         id: id("two"),
         reason: EndReason::COMPRESSION,

@@ -47,12 +47,13 @@ use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 use crate::message_codec;
 use crate::record_search::QuestionMeaning;
-use crate::search::meaning::{EmbedPurpose, Embedder, QuestionVector, VectorState, VectorStep};
-use crate::search::request::{SearchMode, SearchQuery};
+use crate::search::request::SearchQuery;
 
 use connection::{DatabaseKind, OpenMode, artifacts_beside};
 use error::{TxError, TxResult};
 use migrate::{STEPS, SchemaState};
+use throughline_search::SearchMode;
+use throughline_search::meaning::{EmbedPurpose, Embedder, QuestionVector, VectorState, VectorStep};
 
 pub use backup::BackupReport;
 pub(crate) use connection::open_foreign;

@@ -57,6 +57,7 @@ fn two_compactions_of_one_session_make_one_continuation() {
     open_session(&stores[0], "root");
     say(&stores[0], "root", &["hello"]);
     let continuation = |name: &str| Continuation {
+        lease: None,
         from: id("root"),
         id: id(name),
         reason: EndReason::COMPRESSION,
@@ -102,7 +103,7 @@ fn of_many_that_want_a_dead_holders_lock_one_gets_it() {
         expires_ms: 1_000,
     };
     let dead = request(1);
-    assert_eq!(home.open().lock(&dead, &|_| true).unwrap(), LockOutcome::Taken { from: None });
+    assert!(matches!(home.open().lock(&dead, &|_| true).unwrap(), LockOutcome::Taken { from: None, .. }));
     let outcomes: Vec<LockOutcome> = std::thread::scope(|scope| {
         let threads: Vec<_> = (2..8)
             .map(|process_id| {
@@ -116,7 +117,10 @@ fn of_many_that_want_a_dead_holders_lock_one_gets_it() {
     });
     let taken: Vec<&LockOutcome> =
         outcomes.iter().filter(|outcome| matches!(outcome, LockOutcome::Taken { .. })).collect();
-    assert_eq!(taken, [&LockOutcome::Taken { from: Some(dead.holder) }]);
+    assert!(
+        matches!(taken.as_slice(), [LockOutcome::Taken { from: Some(from), .. }] if *from == dead.holder),
+        "{taken:?}"
+    );
     assert_eq!(home.open().locks().unwrap().len(), 1);
 }
 
@@ -134,6 +138,7 @@ fn a_continuation_writes_as_much_after_a_long_history_as_after_a_short_one() {
             .continue_session(
                 &owner(),
                 Continuation {
+                    lease: None,
                     from: id(name),
                     id: id(&format!("{name}-2")),
                     reason: EndReason::COMPRESSION,
@@ -249,6 +254,7 @@ fn a_long_list_says_the_same_of_a_conversation_as_a_short_one() {
         open_session(&store, &name);
         if number % 2 == 0 {
             let continuation = Continuation {
+                lease: None,
                 from: id(&name),
                 id: id(&format!("next{number}")),
                 reason: EndReason::COMPRESSION,

@@ -20,8 +20,8 @@ const KEEPER: &str = r#"
 dir=$(mktemp -d /tmp/throughline-pg-XXXXXX) || exit 1
 trap '"$0/pg_ctl" stop -s -m immediate -D "$dir/data" >/dev/null 2>&1; wait; rm -rf "$dir"' EXIT
 "$0/initdb" -N -A trust -U postgres -E UTF8 --no-locale -D "$dir/data" >"$dir/initdb.log" 2>&1 || exit 1
-"$0/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c full_page_writes=off \
-    -c max_connections=300 -c shared_buffers=64MB -c autovacuum=off -c log_line_prefix='%d ' </dev/null >"$dir/server.log" 2>&1 &
+"$0/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= \
+    ${PG_DURABLE:--c fsync=off -c full_page_writes=off} -c max_connections=300 -c shared_buffers=64MB -c autovacuum=off -c log_line_prefix='%d ' </dev/null >"$dir/server.log" 2>&1 &
 pid=$!
 tries=0
 until "$0/pg_isready" -q -h "$dir"; do
@@ -32,6 +32,9 @@ done
 echo "$dir"
 cat >/dev/null
 "#;
+
+/// How a server is started that waits for its disk.
+const DURABLE: &str = "-c fsync=on";
 
 /// Starts a pooler beside a server, which gives every transaction another of a few connections, and stops it likewise.
 const POOLER: &str = r#"
@@ -103,9 +106,23 @@ impl PostgresServer {
         installed().map(Self::start)
     }
 
-    #[expect(clippy::panic, reason = "a server that is installed and does not start is a failure")]
+    /// A server that waits for its disk, for measuring; `None` where PostgreSQL is not installed.
+    ///
+    /// # Panics
+    ///
+    /// When PostgreSQL is installed and does not start.
+    #[must_use]
+    pub fn durable() -> Option<Self> {
+        installed().map(|programs| Self::start_with(programs, DURABLE))
+    }
+
     fn start(programs: PathBuf) -> Self {
-        let (keeper, folder) = keep(KEEPER, &programs);
+        Self::start_with(programs, "")
+    }
+
+    #[expect(clippy::panic, reason = "a server that is installed and does not start is a failure")]
+    fn start_with(programs: PathBuf, durability: &str) -> Self {
+        let (keeper, folder) = keep(KEEPER, &programs, durability);
         if folder.is_empty() {
             panic!("{} did not start a server", programs.display());
         }
@@ -170,10 +187,16 @@ impl PostgresServer {
         let start = || {
             let is_there =
                 ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].iter().any(|path| Path::new(path).exists());
-            is_there.then(|| keep(POOLER, Path::new(&self.folder)).0)
+            is_there.then(|| keep(POOLER, Path::new(&self.folder), "").0)
         };
         self.pooler.get_or_init(start).as_ref()?;
         Some(format!("postgres://postgres@{}:6432/{database}", self.folder.replace('/', "%2F")))
+    }
+
+    /// The socket it listens at.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        Path::new(&self.folder).join(".s.PGSQL.5432")
     }
 
     /// Stops the server as a crash would, and starts it again.
@@ -237,9 +260,12 @@ impl PostgresServer {
 
 /// Runs a script that starts something, and says where it is once it runs. It stops it when its input ends.
 #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
-fn keep(script: &str, argument: &Path) -> (Child, String) {
+fn keep(script: &str, argument: &Path, durability: &str) -> (Child, String) {
     let mut command = as_server_user("sh");
     command.args(["-c", script]).arg(argument).stdin(Stdio::piped()).stdout(Stdio::piped());
+    if !durability.is_empty() {
+        command.env("PG_DURABLE", durability);
+    }
     let mut keeper = command.spawn().expect("a shell");
     let mut place = String::new();
     if let Some(output) = keeper.stdout.take() {

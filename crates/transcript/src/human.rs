@@ -3,7 +3,7 @@
 //! Agents put reminders, command output and environment notes into user messages, wrapped in tags. Those are not what
 //! the person asked for, so they never become the "latest human message".
 
-use crate::message::{Message, Part};
+use crate::message::{Message, Part, Role};
 
 /// The tag of passages that Throughline itself sends along with a person's words.
 pub const RECALLED_TAG: &str = "recalled_passages";
@@ -165,6 +165,25 @@ impl Message {
             }
         }
         Some(words)
+    }
+}
+
+impl Message {
+    /// The command of a client that this message carries, as the person typed it (`/review 12`). Some conversations begin
+    /// with nothing else.
+    #[must_use]
+    pub fn client_command(&self) -> Option<String> {
+        if self.role() != Role::User {
+            return None;
+        }
+        let text = self.text();
+        let within = |tag: &str| {
+            let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+            let (words, _) = rest.split_once(&format!("</{tag}>"))?;
+            Some(words.trim()).filter(|words| !words.is_empty())
+        };
+        let name = within("command-name")?;
+        Some(within("command-args").map_or_else(|| name.to_owned(), |words| format!("{name} {words}")))
     }
 }
 

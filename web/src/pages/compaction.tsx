@@ -3,7 +3,7 @@
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { api, ApiFailure, id as escaped } from "../api";
 import { useApi } from "../data";
-import { count, dollars, line, percent, plural, rounded, when } from "../format";
+import { count, dollars, line, nameOf, percent, plural, rounded, sentence, when } from "../format";
 import { VirtualList } from "../list";
 import { Markdown } from "../markdown";
 import { MessageView } from "../message";
@@ -63,8 +63,8 @@ function Facts({ facts }: { facts: Json }) {
     <section aria-label="Facts">
       <h2>Facts</h2>
       <p>
-        {plural(figure("important"), "exact string", "exact strings")} of the compacted part matter: {count(figure("kept"))} stood in the notes, {count(figure("attached"))} were attached by the check,{" "}
-        {count(figure("left_out"))} found no room.
+        {plural(figure("important"), "exact string", "exact strings")} of the compacted part matter: {count(figure("kept"))} are in the notes, {count(figure("attached"))} were added by the check,{" "}
+        {count(figure("left_out"))} did not fit.
         {figure("removed") > 0 ? ` ${plural(figure("removed"), "string was", "strings were")} removed because the compacted part never held ${figure("removed") === 1 ? "it" : "them"}.` : ""}
         {figure("redacted") > 0 ? ` ${plural(figure("redacted"), "secret was", "secrets were")} masked.` : ""}
       </p>
@@ -256,6 +256,8 @@ export function CompactionView({ id }: { id: string }) {
       setBusy(false);
     }
   };
+  /** The summary of a client that compacted by itself: a message that nobody was sent before. */
+  const isOwnSummary = (item: Item) => item.kind === "verbatim" && (item.seq ?? 0) >= turning.at_seq;
   const note = (name: string) => (figures !== null && typeof figures === "object" && !Array.isArray(figures) ? figures[name] : undefined);
   return (
     <>
@@ -349,8 +351,8 @@ export function CompactionView({ id }: { id: string }) {
               const item = sides.shown[row];
               return item ? (
                 <ItemRow
-                  item={item}
-                  fate={item.kind === "verbatim" ? "kept" : item.kind === "rendition" ? "rewritten" : item.kind}
+                  item={isOwnSummary(item) ? { ...item, kind: "summary" } : item}
+                  fate={isOwnSummary(item) ? "summary" : item.kind === "verbatim" ? "kept" : item.kind === "rendition" ? "rewritten" : item.kind}
                   text={item.message ? glimpse(item.message, 140) : ""}
                   to={item.seq === undefined ? undefined : `/conversations/${escaped(data.session.id)}?at=${item.seq}`}
                 />
@@ -377,7 +379,11 @@ export function CompactionView({ id }: { id: string }) {
           ) : null}
         </>
       ) : (
-        <p class="state empty">The record has no notes of this step: it went back or forward to a view that was there.</p>
+        <p class="state empty">
+          {turning.kind === "compression"
+            ? "The client compacted by itself. Its summary is the first message of the view after; the record has no notes of its own for this step."
+            : "The record has no notes of this step: it went back or forward to a view that was there."}
+        </p>
       )}
       {data.nodes.length > 0 ? (
         <section aria-label="Tree">
@@ -452,7 +458,7 @@ export function TryPage({ id }: { id: string }) {
     try {
       const result = await api<CompactResult>(`/api/sessions/${escaped(newest.id)}/compact`, { method: "POST", body: body(attempt, false) });
       if (result.outcome === "completed") go(`/compactions/${escaped(result.session)}`);
-      else setProblem(result.detail ?? result.outcome);
+      else setProblem(sentence(result.detail ?? result.outcome));
     } catch (error) {
       setProblem(error instanceof ApiFailure ? error.message : String(error));
     } finally {
@@ -464,7 +470,7 @@ export function TryPage({ id }: { id: string }) {
     <>
       <Heading title="Try a compaction">Try a compaction</Heading>
       <p class="soft">
-        <Link to={`/conversations/${escaped(newest.id)}`}>{line(newest.title) || newest.id}</Link>. A preview is made by rules, asks no model and changes nothing.
+        <Link to={`/conversations/${escaped(newest.id)}`}>{nameOf(newest.title, data.first_words, newest.id)}</Link> · A preview is made by rules, asks no model and changes nothing.
       </p>
       <form
         class="filters"
@@ -560,7 +566,7 @@ export function TryPage({ id }: { id: string }) {
                     )}
                   </>
                 ) : (
-                  <p>{result.detail ?? result.outcome}</p>
+                  <p>{sentence(result.detail ?? result.outcome)}</p>
                 )}
               </section>
             );

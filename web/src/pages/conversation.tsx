@@ -13,10 +13,23 @@ import type { Call, CallsPage, CompactResult, Message, SessionPage, Transcript, 
 import { Confirm, Failure, Heading, KINDS, Legend, Loading, Notice, prompt, useNarrow } from "../ui";
 
 const PAGE = 100;
+/** Points that a plot shows at most; a long conversation has many more calls than a window has pixels. */
+const POINTS = 600;
 /** How often the page looks whether the conversation is still there. */
 const LOOK_AGAIN_MS = 10_000;
 /** Pages of messages that are kept; others are loaded again when they are scrolled to. */
 const KEPT_PAGES = 60;
+
+/** Where the calls of a session come from, as many as a plot shows. `path` is that of the session. */
+export function callsPath(path: string): string {
+  return `${path}/calls${query({ points: POINTS })}`;
+}
+
+/** All calls of a conversation, for a table. */
+async function allCalls(page: CallsPage): Promise<Call[]> {
+  if (page.calls.length === page.total_calls) return page.calls;
+  return (await api<CallsPage>(`/api/sessions/${escaped(page.session.id)}/calls`)).calls;
+}
 
 export function turningWords(turning: Turning): string {
   const sizes = turning.tokens_before !== null && turning.tokens_after !== null ? `, ${rounded(turning.tokens_before)} to ${rounded(turning.tokens_after)} tokens` : "";
@@ -194,6 +207,9 @@ function TranscriptPane({ page, at, revision }: { page: SessionPage; at: number 
   );
 }
 
+/** A line that is further above the largest prompt than this is left out of the plot. */
+const MOST_ABOVE = 2.5;
+
 const PARTS = KINDS.map(({ key, name }) => ({ key, name }));
 const COSTS = [
   { key: "cache_read", name: "Read from cache" },
@@ -217,7 +233,7 @@ function ContextMap({ page, onPick }: { page: CallsPage; onPick: (call: Call) =>
   // A window far above everything that was sent would press the picture flat.
   const shows = (name: "window_tokens" | "threshold_tokens") => {
     const now = page.limits[name];
-    return now !== null && now <= largest * 4 ? (index: number) => limits(index, name) : () => null;
+    return now !== null && now <= largest * MOST_ABOVE ? (index: number) => limits(index, name) : () => null;
   };
   const window = shows("window_tokens");
   const threshold = shows("threshold_tokens");
@@ -242,9 +258,9 @@ function ContextMap({ page, onPick }: { page: CallsPage; onPick: (call: Call) =>
         <h2>Context over time</h2>
         <Downloads
           name={`context-${page.session.id}`}
-          rows={() => [
+          rows={async () => [
             ["call", "time", "model", ...PARTS.map((part) => part.key)],
-            ...calls.map((call) => [call.id, new Date(call.at_ms).toISOString(), call.model, ...PARTS.map((part) => call.sent?.[part.key] ?? 0)]),
+            ...(await allCalls(page)).filter((call) => call.sent !== null).map((call) => [call.id, new Date(call.at_ms).toISOString(), call.model, ...PARTS.map((part) => call.sent?.[part.key] ?? 0)]),
           ]}
         />
       </div>
@@ -284,6 +300,7 @@ function ContextMap({ page, onPick }: { page: CallsPage; onPick: (call: Call) =>
           />
           <Legend />
           <p class="soft">
+            {page.calls.length < page.total_calls ? `The largest of ${count(page.total_calls)} calls. ` : ""}
             {page.limits.window_tokens !== null ? `Window ${rounded(page.limits.window_tokens)} tokens` : "The window is not known"}
             {page.limits.threshold_tokens !== null ? `; compaction at ${rounded(page.limits.threshold_tokens)}` : ""}. Triangles are compactions. A click goes to the message.
           </p>
@@ -309,9 +326,9 @@ function CostPlot({ page, onPick }: { page: CallsPage; onPick: (call: Call) => v
         <h2>{isPriced ? "Cost by call" : "Tokens by call"}</h2>
         <Downloads
           name={`calls-${page.session.id}`}
-          rows={() => [
+          rows={async () => [
             ["call", "time", "model", "task", ...COSTS.map((part) => part.key), "cost_usd", ...COSTS.map((part) => `${part.key}_usd`), "cache_miss", "error"],
-            ...calls.map((call) => [
+            ...(await allCalls(page)).map((call) => [
               call.id,
               new Date(call.at_ms).toISOString(),
               call.model,
@@ -413,7 +430,7 @@ function Misses({ page, onPick }: { page: CallsPage; onPick: (call: Call) => voi
           </table>
         </div>
       )}
-      {missed.length > MOST_MISSES ? <p class="soft">The newest {MOST_MISSES} of {count(missed.length)}; the CSV above has all.</p> : null}
+      {page.missed_calls > MOST_MISSES ? <p class="soft">The newest {MOST_MISSES} of {count(page.missed_calls)}; the CSV above has all.</p> : null}
     </section>
   );
 }
@@ -546,7 +563,7 @@ export function ConversationPage({ id }: { id: string }) {
   const tab = now.params.get("tab") ?? "transcript";
   const narrow = useNarrow(1000);
   const { data, failure, loading, reload } = useApi<SessionPage>(`/api/sessions/${escaped(id)}`);
-  const calls = useApi<CallsPage>(`/api/sessions/${escaped(id)}/calls`);
+  const calls = useApi<CallsPage>(callsPath(`/api/sessions/${escaped(id)}`));
   const [revision, setRevision] = useState(0);
   const refresh = useCallback(() => {
     reload();
@@ -556,10 +573,12 @@ export function ConversationPage({ id }: { id: string }) {
   const own = useMemo(() => new Set((data?.chain ?? []).map((session) => session.id)), [data]);
   useLiveReload(refresh, (event) => [event["session"], event["conversation"], event["new"], event["old"]].some((one) => typeof one === "string" && own.has(one)), 800);
   // Somebody may delete it meanwhile, which no event tells.
+  const isGone = failure?.status === 404;
   useEffect(() => {
+    if (isGone) return;
     const timer = setInterval(() => !document.hidden && reload(), LOOK_AGAIN_MS);
     return () => clearInterval(timer);
-  }, [reload]);
+  }, [reload, isGone]);
   const newest = data?.chain[data.chain.length - 1];
   if (!data && failure) {
     return (

@@ -39,7 +39,7 @@ export function HealthPage() {
               <Notice>The record cannot be examined: {line(data.record.error, 400)}</Notice>
             ) : (
               <p>
-                {data.record.well ? <strong class="good">Well.</strong> : <strong class="bad">Something is wrong.</strong>} {plural(data.record.sessions ?? 0, "session", "sessions")},{" "}
+                {data.record.well ? <strong class="good">No problem was found.</strong> : <strong class="bad">Something is wrong.</strong>} {plural(data.record.sessions ?? 0, "session", "sessions")},{" "}
                 {plural(data.record.messages ?? 0, "message", "messages")}, {plural(data.record.artifacts ?? 0, "artifact", "artifacts")}, {bytes(data.record.database_bytes ?? 0)}.
               </p>
             )}
@@ -146,6 +146,11 @@ export function HealthPage() {
 
 function shown(setting: Setting): string {
   return setting.value === null ? "" : typeof setting.value === "string" ? setting.value : JSON.stringify(setting.value);
+}
+
+/** A text with its parts between backticks as code. */
+function withCode(text: string) {
+  return text.split("`").map((part, n) => (n % 2 === 1 ? <code key={n}>{part}</code> : part));
 }
 
 function origin(setting: Setting): string {
@@ -277,11 +282,11 @@ export function SettingsPage({ me }: { me: Me }) {
                     ) : (
                       <span>{setting.key}</span>
                     )}
-                    <span class="soft">{line(setting.about, 1500)}</span>
+                    <span class="soft">{withCode(line(setting.about, 1500))}</span>
                     {open === setting.key && me.changes_gateway ? <Change key={shown(setting)} setting={setting} done={reload} /> : null}
                   </td>
                   <td data-label="Value">
-                    <code>{line(shown(setting), 200)}</code>
+                    {setting.value === null ? <span class="soft">not set</span> : <code>{line(shown(setting), 200)}</code>}
                   </td>
                   <td data-label="Origin">{line(origin(setting), 120)}</td>
                 </tr>

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { query } from "../api";
 import { useAfter, useApi, useSettled } from "../data";
-import { line, plain, plural, when } from "../format";
+import { line, nameOf, plain, plural, when } from "../format";
 import { go, Link, usePlace } from "../router";
 import type { Hit, SearchAnswer, UsagePage } from "../types";
 import { Empty, Failure, Heading, Loading } from "../ui";
@@ -175,7 +175,7 @@ export function Search() {
           <ol class="hits">
             {shown.hits.map((hit) => (
               <li key={`${hit.session}/${hit.seq}`}>
-                <Link to={`/conversations/${encodeURIComponent(hit.session)}?at=${hit.seq}`}>{line(hit.title) || hit.session}</Link>
+                <Link to={`/conversations/${encodeURIComponent(hit.session)}?at=${hit.seq}`}>{nameOf(hit.title, shown.first_words[hit.session], hit.session)}</Link>
                 <span class="soft">
                   #{hit.seq} · {hit.role}
                   {hit.tools.length > 0 ? ` · ${hit.tools.map((tool) => line(tool, 30)).join(", ")}` : ""} · {when(hit.at_ms)}

@@ -1,19 +1,20 @@
-//! `throughline status`: the running gateways, their clients, and the cost of today's calls.
+//! `throughline status`: the running gateways, their clients, and what today's calls cost and saved.
 
 use clap::Args;
 use serde_json::json;
-use throughline_store::{CallFilter, UsageOverview};
+use throughline_store::{CallFilter, Savings, SavingsTotal, UsageOverview};
 
 use crate::app::App;
 use crate::args::time::TimeArg;
 use crate::error::{CliError, Exit};
 use crate::gateways::{self, RunningGateway};
+use crate::model_catalogue::catalogue;
 use crate::record::{OpenRecord, refused};
-use crate::ui::figures::cost_words;
+use crate::ui::figures::{cost_words, dollars, signed_dollars};
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, thousands};
 
-/// Show whether a gateway runs, which clients use it, and what calls cost today
+/// Show whether a gateway runs, which clients use it, and what calls cost and saved today
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,17 +41,25 @@ pub(crate) fn run(args: &StatusArgs, app: &App) -> Result<(), CliError> {
     }
     let since_ms = TimeArg::DaysBefore(0).start(&app.now());
     let filter = CallFilter { since_ms: Some(since_ms), ..CallFilter::default() };
-    let today = match OpenRecord::open_existing(app)? {
-        Some(record) => UsageOverview::of(&record.store, &record.owner, &filter).map_err(refused)?,
-        None => UsageOverview::default(),
+    let (today, saved) = match OpenRecord::open_existing(app)? {
+        Some(record) => {
+            let today = UsageOverview::of(&record.store, &record.owner, &filter).map_err(refused)?;
+            let saved = Savings::of(&record.store, &record.owner, &filter, &catalogue(app)?);
+            (today, saved.map_err(refused)?.total)
+        }
+        None => <(UsageOverview, SavingsTotal)>::default(),
     };
     if args.json {
-        return print_json(app, &json!({ "gateways": gateways, "today": today }));
+        let saved_micro_usd = saved.saved_micro_usd();
+        return print_json(
+            app,
+            &json!({ "gateways": gateways, "today": today, "saved_micro_usd": saved_micro_usd, "savings": saved }),
+        );
     }
-    app.print(&page(app, &gateways, &today))
+    app.print(&page(app, &gateways, &today, &saved))
 }
 
-fn page(app: &App, gateways: &[RunningGateway], today: &UsageOverview) -> String {
+fn page(app: &App, gateways: &[RunningGateway], today: &UsageOverview, saved: &SavingsTotal) -> String {
     let now = app.now();
     let mut out = String::new();
     for gateway in gateways {
@@ -78,6 +87,14 @@ fn page(app: &App, gateways: &[RunningGateway], today: &UsageOverview) -> String
         thousands(tokens),
         cost_words(total.cost_micro_usd, total.calls, total.unpriced)
     ));
+    // Without prices nothing is known about savings.
+    if total.unpriced < total.calls {
+        out.push_str(&format!(
+            "Saved     {} by Throughline, by estimate (`throughline savings`); {} by the provider's cache\n",
+            signed_dollars(saved.saved_micro_usd()),
+            dollars(total.uncached_micro_usd.saturating_sub(total.cost_micro_usd))
+        ));
+    }
     let clients: Vec<String> = today
         .by_program
         .iter()

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use throughline_gateway::{AccessTokens, TokenEntry, TokenLimits};
 
-use crate::access_token_file;
+use crate::access_token_list::AccessTokenList;
 use crate::app::App;
 use crate::error::{CliError, Exit};
 use crate::ui::figures::dollars;
@@ -128,7 +128,7 @@ fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
         CliError::new(Exit::Internal, "cannot create a token").because("the machine has no randomness")
     })?;
     let owner = args.owner.as_deref().unwrap_or(&args.name);
-    let secret = access_token_file::change(app, |book| {
+    let secret = AccessTokenList::of(app)?.change(|book| {
         let added = book.add(&args.name, owner, &random, app.now().ms, limits).map_err(|error| {
             CliError::new(Exit::BadInput, "the token was not created").because(error.to_string())
         })?;
@@ -156,7 +156,7 @@ fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
 }
 
 fn list(args: &TokenListArgs, app: &App) -> Result<(), CliError> {
-    let book = access_token_file::read(app)?;
+    let book = AccessTokenList::of(app)?.read()?;
     if args.json {
         let tokens: Vec<_> = book.entries().iter().map(entry_json).collect();
         return print_json(app, &json!({ "tokens": tokens }));
@@ -214,7 +214,8 @@ fn limit_words(limits: &TokenLimits) -> String {
 }
 
 fn revoke(args: &RevokeArgs, app: &App) -> Result<(), CliError> {
-    access_token_file::change(app, |book| {
+    let list = AccessTokenList::of(app)?;
+    list.change(|book| {
         if book.revoke(&args.name) {
             return Ok(());
         }
@@ -222,7 +223,7 @@ fn revoke(args: &RevokeArgs, app: &App) -> Result<(), CliError> {
             .hint("`throughline token list` shows them"))
     })?;
     app.note(&format!("{} is revoked; a running gateway applies this within a second", args.name));
-    if access_token_file::read(app)?.entries().is_empty() {
+    if list.read()?.entries().is_empty() {
         app.note("that was the last one: the gateway refuses every request until there is another");
         app.note("`throughline token off` lets programs of this user in without tokens again");
     }
@@ -230,11 +231,12 @@ fn revoke(args: &RevokeArgs, app: &App) -> Result<(), CliError> {
 }
 
 fn off(app: &App) -> Result<(), CliError> {
-    if !access_token_file::exists(app) {
+    let list = AccessTokenList::of(app)?;
+    if !list.exists()? {
         app.note("no tokens are required");
         return Ok(());
     }
-    access_token_file::remove(app)?;
+    list.remove()?;
     app.note("no tokens are required from the next start of a gateway on; it serves programs of this user");
     Ok(())
 }

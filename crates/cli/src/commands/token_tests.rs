@@ -26,12 +26,12 @@ fn tokens_are_made_kept_as_hashes_and_revoked() {
     assert_eq!(new(&arguments("no name"), &app).unwrap_err().exit(), Exit::BadInput);
     let kept = std::fs::read_to_string(home.path().join("tokens.json")).unwrap();
     assert!(!kept.contains("tl_"));
-    let book = access_token_file::read(&app).unwrap();
+    let book = crate::access_token_file::read(&app).unwrap();
     assert_eq!(book.entries().len(), 2);
     assert_eq!(limit_words(&book.entries()[0].limits), "60 a minute, $5.00 a day");
     revoke(&RevokeArgs { name: "ci".to_owned() }, &app).unwrap();
     assert_eq!(revoke(&RevokeArgs { name: "ci".to_owned() }, &app).unwrap_err().exit(), Exit::BadInput);
-    assert_eq!(access_token_file::read(&app).unwrap().entries().len(), 1);
+    assert_eq!(crate::access_token_file::read(&app).unwrap().entries().len(), 1);
 }
 
 #[cfg(unix)]
@@ -50,7 +50,7 @@ fn a_list_that_cannot_be_read_lets_nobody_in_by_mistake() {
     let home = tempfile::tempdir().unwrap();
     let app = App::for_tests(home.path().to_owned());
     std::fs::write(home.path().join("tokens.json"), "{").unwrap();
-    assert_eq!(access_token_file::read(&app).unwrap_err().exit(), Exit::BadConfig);
+    assert_eq!(crate::access_token_file::read(&app).unwrap_err().exit(), Exit::BadConfig);
     assert!(new(&arguments("ci"), &app).is_err());
 }
 

@@ -35,8 +35,8 @@ impl<'r, 'a> Lock<'r, 'a> {
             LockRequest { name, holder: this_process(what), now_ms, expires_ms: now_ms + LIFETIME_MS };
         match record.store.lock(&request, &is_alive).map_err(refused)? {
             LockOutcome::HeldBy(held) => return Ok(LockAttempt::HeldBy(held)),
-            LockOutcome::Taken { from: None } => {}
-            LockOutcome::Taken { from: Some(from) } => {
+            LockOutcome::Taken { from: None, .. } => {}
+            LockOutcome::Taken { from: Some(from), .. } => {
                 record.app.note(&format!("took over the lock of {from}, which no longer runs"));
             }
         }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 #[cfg(feature = "postgres")]
 use throughline_store::PostgresStore;
-use throughline_store::{Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress};
+use throughline_store::{
+    FleetStore, Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress,
+};
 
 use super::refused;
 use crate::app::App;
@@ -143,6 +145,15 @@ impl RecordStore {
             Self::Sqlite(store) => Arc::<SqliteStore>::clone(store),
             #[cfg(feature = "postgres")]
             Self::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// What gateways on this record share, if it is on a server.
+    pub(crate) fn fleet(&self) -> Option<Arc<dyn FleetStore>> {
+        match self {
+            Self::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => Some(Arc::<PostgresStore>::clone(store)),
         }
     }
 

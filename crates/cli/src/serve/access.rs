@@ -2,29 +2,32 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use throughline_config::Settings;
-use throughline_gateway::{AccessPolicy, Gateway, Tls, TlsError};
+use throughline_gateway::{AccessPolicy, AccessTokens, Gateway, Tls, TlsError};
 use throughline_models::ClientOwners;
 use throughline_provider::BaseUrl;
 
-use crate::access_token_file;
+use crate::access_token_list::{AccessTokenList, TokenListStamp};
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words};
+use crate::record::RecordStore;
 use crate::serve::log::ServeLog;
 
 /// How often the list of tokens is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a list in a database counts that cannot be read any more: as long as a server takes to restart.
+const TRUST_FOR: Duration = Duration::from_secs(60);
 
 /// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, or were any
 /// and nobody said that they are not wanted any more (`token off`), they are demanded of everybody.
-pub(super) fn at(address: SocketAddr, app: &App) -> Result<AccessPolicy, CliError> {
-    let book = access_token_file::read(app)?;
+pub(super) fn at(address: SocketAddr, list: &AccessTokenList<'_>) -> Result<AccessPolicy, CliError> {
+    let book = list.read()?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
         (false, _) => Ok(AccessPolicy::Tokens(book)),
-        // Revoking the last token must not admit everyone.
-        (true, true) if access_token_file::exists(app) => Ok(AccessPolicy::Tokens(book)),
+        // Whoever revoked the last one did not mean to let everybody in.
+        (true, true) if list.exists()? => Ok(AccessPolicy::Tokens(book)),
         (true, true) => Ok(AccessPolicy::ThisMachine),
         (true, false) => Err(CliError::new(
             Exit::BadConfig,
@@ -36,8 +39,8 @@ pub(super) fn at(address: SocketAddr, app: &App) -> Result<AccessPolicy, CliErro
 }
 
 /// Whether access tokens belong to more than one owner.
-pub(super) fn owners(app: &App) -> Result<ClientOwners, CliError> {
-    let book = access_token_file::read(app)?;
+pub(super) fn owners(list: &AccessTokenList<'_>) -> Result<ClientOwners, CliError> {
+    let book = list.read()?;
     let mut owners = book.entries().iter().map(|entry| &entry.owner);
     let first = owners.next();
     let is_several = owners.any(|owner| Some(owner) != first);
@@ -76,28 +79,77 @@ fn unusable(setting: &str, why: String) -> CliError {
     CliError::new(Exit::BadConfig, format!("`gateway.{setting}` cannot be used")).because(why)
 }
 
-/// Takes over changes of the list while the gateway runs. Once tokens were required they stay so: revoking the
-/// last one does not mean to open the door.
-pub(super) async fn follow(app: Arc<App>, log: Arc<ServeLog>, gateway: Gateway, mut demanded: bool) {
+/// Takes over changes of the list while the gateway runs: those of this machine, and on a database those made anywhere. Once
+/// tokens were demanded they stay so: whoever revokes the last one does not mean to open the door.
+pub(super) async fn follow(
+    (app, store): (Arc<App>, RecordStore),
+    log: Arc<ServeLog>,
+    gateway: Gateway,
+    mut demanded: bool,
+) {
     // The first look is always taken: the list may have changed since it was read.
     let mut known = None;
+    let mut confirmed = Instant::now();
+    let mut is_trusted = true;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let stamp = access_token_file::stamp(&app);
-        if stamp == known {
-            continue;
-        }
-        known = stamp;
-        match access_token_file::read(&app) {
-            Ok(book) if book.entries().is_empty() && !demanded => {}
-            Ok(book) => {
+        let (look_app, look_store, look_known) = (Arc::clone(&app), store.clone(), known.clone());
+        let looked = tokio::task::spawn_blocking(move || look(&look_app, &look_store, look_known)).await;
+        match looked.unwrap_or(ListLook::OutOfReach) {
+            ListLook::Unchanged => confirmed = Instant::now(),
+            ListLook::List(stamp, book) => {
+                (known, confirmed) = (Some(stamp), Instant::now());
+                if !std::mem::replace(&mut is_trusted, true) {
+                    log.note("the list of access tokens can be read again");
+                }
+                if book.entries().is_empty() && !demanded {
+                    continue;
+                }
                 demanded = true;
                 if book.entries().is_empty() {
                     log.warn("no access tokens are left: every request is refused until one is created");
                 }
                 gateway.set_access(AccessPolicy::Tokens(book));
             }
-            Err(_) => log.warn("the list of tokens cannot be read; the tokens loaded before stay valid"),
+            ListLook::Damaged(stamp) => {
+                (known, confirmed) = (Some(stamp), Instant::now());
+                log.warn("the list of tokens cannot be read; the tokens loaded before stay valid");
+            }
+            ListLook::OutOfReach if demanded && is_trusted && confirmed.elapsed() >= TRUST_FOR => {
+                (known, is_trusted) = (None, false);
+                log.warn(&format!(
+                    "the list of access tokens could not be read for {} seconds; requests are refused until it can be, because tokens may have been revoked",
+                    TRUST_FOR.as_secs()
+                ));
+                gateway.set_access(AccessPolicy::Unconfirmed);
+            }
+            ListLook::OutOfReach => {}
         }
+    }
+}
+
+/// What a look at the list found.
+enum ListLook {
+    /// It is the one that is known.
+    Unchanged,
+    /// It is another one.
+    List(TokenListStamp, AccessTokens),
+    /// It is no list.
+    Damaged(TokenListStamp),
+    /// The database does not answer.
+    OutOfReach,
+}
+
+/// Reads the list, if it is another one than that with this stamp.
+fn look(app: &App, store: &RecordStore, known: Option<TokenListStamp>) -> ListLook {
+    let list = AccessTokenList::with(app, store);
+    let Ok(stamp) = list.stamp() else { return ListLook::OutOfReach };
+    if known.as_ref() == Some(&stamp) {
+        return ListLook::Unchanged;
+    }
+    match list.read() {
+        Ok(book) => ListLook::List(stamp, book),
+        Err(_) if store.in_file().is_some() => ListLook::Damaged(stamp),
+        Err(_) => ListLook::OutOfReach,
     }
 }

@@ -13,12 +13,14 @@ use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimi
 use throughline_store::{IdLength, Owner, Store};
 use throughline_transcript::WireFormat;
 
+use crate::access_token_list::AccessTokenList;
 use crate::app::App;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit};
 use crate::meaning::automatic_recall;
 use crate::model_catalogue::catalogue;
 use crate::model_client::{configured_slots, proxy};
+use crate::record::RecordStore;
 use crate::serve::log::ServeLog;
 use crate::serve::{ServeArgs, access, recall, upstreams};
 use crate::settings::{SettingFlag, load_settings};
@@ -28,6 +30,9 @@ pub(super) struct ConfigSource {
     pub(super) args: ServeArgs,
     pub(super) app: Arc<App>,
     pub(super) log: Arc<ServeLog>,
+    /// The record, which may have the access tokens, ...
+    pub(super) record: RecordStore,
+    /// ... and the same for the gateway.
     pub(super) store: Arc<dyn Store>,
     pub(super) host: Arc<dyn Host>,
     /// How routes to models for summaries fared, whatever the configuration says.
@@ -81,7 +86,9 @@ impl ConfigSource {
             health: Arc::clone(&self.health),
             recall: recalls.then(|| recall::HINT.to_owned()),
         };
-        let (engines, problems) = Engines::find_for_clients(parts, access::owners(app)?).await?;
+        let (engines, problems) =
+            Engines::find_for_clients(parts, access::owners(&AccessTokenList::with(app, &self.record))?)
+                .await?;
         problems.iter().chain(&engines.problem()).for_each(|problem| self.log.warn(problem));
         let summaries = engines.authors();
         let gateway = &settings.gateway;

@@ -1,8 +1,10 @@
-//! The key of the gateway, in a file of the home directory that only its owner can read.
+//! The key of the gateway: from the settings, where gateways share one, or in a file of the home directory that only its owner can
+//! read.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
+use throughline_config::Secret;
 use throughline_gateway::SealKey;
 
 use crate::app::App;
@@ -11,8 +13,24 @@ use crate::error::{CliError, Exit, io_words, path_words};
 /// Name of the file.
 const FILE: &str = "gateway.key";
 
-/// The key; one is made when there is none. What clients were given to keep opens only with the key it was sealed with.
-pub(super) fn seal_key(app: &App) -> Result<SealKey, CliError> {
+/// The key: the one of the settings, which also opens what the file's sealed before; or the file's.
+pub(super) fn seal_key(app: &App, setting: &Secret) -> Result<SealKey, CliError> {
+    if setting.is_empty() {
+        return key_in_file(app);
+    }
+    let key = SealKey::from_list(setting.expose()).map_err(|problem| {
+        CliError::new(Exit::BadConfig, "`gateway.seal_keys` cannot be used")
+            .because(problem)
+            .hint("`openssl rand -hex 32` makes a key")
+    })?;
+    match app.home.join(FILE).exists() {
+        true => Ok(key.and_opens(&key_in_file(app)?)),
+        false => Ok(key),
+    }
+}
+
+/// The key in the file; one is made when there is none. What clients were given to keep opens only with the key it was sealed with.
+fn key_in_file(app: &App) -> Result<SealKey, CliError> {
     let path = app.home.join(FILE);
     match std::fs::read(&path) {
         Ok(bytes) => of_bytes(&path, &bytes),

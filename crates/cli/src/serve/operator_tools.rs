@@ -9,7 +9,7 @@ use throughline_gateway::{AccessTokens, NewToken, OperatorTools, SettingChange};
 use throughline_store::{Depth, Examination};
 use tokio::sync::Notify;
 
-use crate::access_token_file;
+use crate::access_token_list::AccessTokenList;
 use crate::app::App;
 use crate::commands::config::value_json;
 use crate::commands::doctor::{diagnosis_json, examine};
@@ -18,14 +18,22 @@ use crate::error::{CliError, path_words};
 use crate::files::write_atomic;
 use crate::home;
 use crate::host::process::is_alive;
-use crate::record::RecordPlace;
+use crate::record::{RecordPlace, RecordStore};
 use crate::settings::{bad_settings, load, read_config};
 
 /// The operator's tools of a gateway on one home directory.
 pub(super) struct HomeTools {
     pub(super) app: Arc<App>,
+    /// The record, which may have the access tokens.
+    pub(super) store: RecordStore,
     /// Told when the settings file was changed.
     pub(super) changed: Arc<Notify>,
+}
+
+impl HomeTools {
+    fn tokens_of_record(&self) -> AccessTokenList<'_> {
+        AccessTokenList::with(&self.app, &self.store)
+    }
 }
 
 impl OperatorTools for HomeTools {
@@ -85,14 +93,14 @@ impl OperatorTools for HomeTools {
     }
 
     fn tokens(&self) -> Result<AccessTokens, String> {
-        access_token_file::read(&self.app).map_err(words)
+        self.tokens_of_record().read().map_err(words)
     }
 
     fn create_token(&self, token: &NewToken) -> Result<String, String> {
         let random = AccessTokens::random_bytes().ok_or("the machine has no randomness")?;
         let now_ms = self.app.now().ms;
         let mut refused = None;
-        let secret = access_token_file::change(&self.app, |book| {
+        let secret = self.tokens_of_record().change(|book| {
             let added = book.add(&token.name, &token.owner, &random, now_ms, token.limits);
             if token.operator && added.is_ok() {
                 book.make_operator(&token.name);
@@ -103,7 +111,7 @@ impl OperatorTools for HomeTools {
     }
 
     fn revoke_token(&self, name: &str) -> Result<bool, String> {
-        access_token_file::change(&self.app, |book| Ok(book.revoke(name))).map_err(words)
+        self.tokens_of_record().change(|book| Ok(book.revoke(name))).map_err(words)
     }
 }
 
@@ -135,7 +143,8 @@ mod tests {
     fn tools() -> (tempfile::TempDir, HomeTools) {
         let home = tempfile::tempdir().unwrap();
         let app = Arc::new(App::for_tests(home.path().join("home")));
-        (home, HomeTools { app, changed: Arc::default() })
+        let store = RecordStore::open(&app).unwrap();
+        (home, HomeTools { app, store, changed: Arc::default() })
     }
 
     fn change(value: Option<&str>, preview: bool) -> SettingChange {

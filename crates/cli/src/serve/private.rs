@@ -77,11 +77,13 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
     let app = Arc::new(app.clone());
     let serve_args = ServeArgs { bind: None, upstream: None, show: None, for_runs: None };
     let loaded = configuration::settings(&serve_args, &app)?;
+    let record = RecordStore::open(&app)?;
     let source = ConfigSource {
         args: serve_args,
         app: Arc::clone(&app),
         log: Arc::new(ServeLog::new(&app, loaded.settings.gateway.log)),
-        store: RecordStore::open(&app)?.shared(),
+        store: record.shared(),
+        record: record.clone(),
         host: Arc::new(LocalHost::new(&app, "open")),
         health: Arc::default(),
     };
@@ -107,7 +109,11 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
     book.make_operator(TOKEN_NAME);
     gateway.set_access(AccessPolicy::Tokens(book));
     let changed = Arc::<Notify>::default();
-    gateway.set_operator_tools(Arc::new(HomeTools { app: Arc::clone(&app), changed: Arc::clone(&changed) }));
+    gateway.set_operator_tools(Arc::new(HomeTools {
+        app: Arc::clone(&app),
+        store: record,
+        changed: Arc::clone(&changed),
+    }));
     let code = gateway.one_time_code(&secret).ok_or_else(no_randomness)?;
     // What follows the number sign stays in the browser.
     let url = format!("http://{address}/ui/{page}#login={code}");

@@ -1,20 +1,28 @@
-//! Finds other gateways with the same home directory: each holds a lock that shows that it runs.
+//! Finds other gateways on the same record: each holds a lock that shows that it runs.
 //!
-//! Several gateways are allowed: each notices what the others write. A second one may be a mistake, so the start names the
-//! others.
+//! Several gateways are allowed: each notices what the others write. On one home directory a second one may be a mistake, so the
+//! start names the others. On a server they are meant: the lock is short and renewed, and each knows how many there are.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use throughline_engine::Host;
-use throughline_store::{Holder, LockRequest, Store};
+use throughline_gateway::Gateway;
+use throughline_store::{FleetStore, Holder, LockRequest, Store};
 
 use crate::app::App;
+use crate::record::RecordStore;
 
 /// The names of these locks begin with this; the process follows.
 const LOCK_START: &str = "gateway:";
 /// How long a lock holds. It is released when the gateway stops, and one whose process is dead does not count, so this only
 /// bounds what is left behind on other machines.
 const HELD_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// How long it holds on a server, where a gateway that died may have been on another machine, ...
+const SHORT_MS: u64 = 30 * 1_000;
+/// ... and how often it is renewed.
+const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// What says that a gateway runs on this home, for as long as it is held.
 pub(super) struct GatewayLock {
@@ -30,26 +38,64 @@ impl Drop for GatewayLock {
     }
 }
 
-/// Registers this gateway, and finds others that run. A record that cannot be written is reported elsewhere.
-pub(super) fn announce(store: &Arc<dyn Store>, host: &dyn Host) -> (Vec<Holder>, GatewayLock) {
-    let (holder, now_ms) = (host.holder(), host.now_ms());
+/// Says that this gateway runs, and finds others that do. A record that cannot be written is told of elsewhere.
+pub(super) fn announce(record: &RecordStore, host: &dyn Host) -> (Vec<Holder>, GatewayLock) {
+    let (store, holder, now_ms) = (record.shared(), host.holder(), host.now_ms());
+    let name = format!("{LOCK_START}{}@{}", holder.process_id, holder.host);
+    let lock = GatewayLock { store: Arc::clone(&store), name, holder };
+    if let Some(fleet) = record.fleet() {
+        lock.hold(host, SHORT_MS);
+        let mut others = fleet.lock_holders(LOCK_START).unwrap_or_default();
+        others.retain(|other| *other != lock.holder);
+        return (others, lock);
+    }
     let locks = store.locks().unwrap_or_default();
     let of_gateways = locks.into_iter().filter(|lock| lock.name.starts_with(LOCK_START));
     let (mut others, mut dead) = (Vec::new(), Vec::new());
-    for lock in of_gateways.filter(|lock| lock.holder != holder) {
-        match lock.expires_ms > now_ms && host.is_alive(&lock.holder) {
-            true => others.push(lock.holder),
-            false => dead.push(lock),
+    for found in of_gateways.filter(|found| found.holder != lock.holder) {
+        match found.expires_ms > now_ms && host.is_alive(&found.holder) {
+            true => others.push(found.holder),
+            false => dead.push(found),
         }
     }
-    for lock in dead {
-        let _ = store.unlock(&lock.name, &lock.holder);
+    for found in dead {
+        let _ = store.unlock(&found.name, &found.holder);
     }
-    let name = format!("{LOCK_START}{}@{}", holder.process_id, holder.host);
-    let expires_ms = now_ms.saturating_add_unsigned(HELD_MS);
-    let request = LockRequest { name: name.clone(), holder: holder.clone(), now_ms, expires_ms };
-    let _ = store.lock(&request, &|other| host.is_alive(other));
-    (others, GatewayLock { store: Arc::clone(store), name, holder })
+    lock.hold(host, HELD_MS);
+    (others, lock)
+}
+
+impl GatewayLock {
+    /// Takes the lock, or renews it.
+    fn hold(&self, host: &dyn Host, lasts_ms: u64) {
+        let now_ms = host.now_ms();
+        let expires_ms = now_ms.saturating_add_unsigned(lasts_ms);
+        let (name, holder) = (self.name.clone(), self.holder.clone());
+        let request = LockRequest { name, holder, now_ms, expires_ms };
+        let _ = self.store.lock(&request, &|other| host.is_alive(other));
+    }
+}
+
+/// Renews the lock of a gateway on a server, and tells the gateway how many there are, until the lock is dropped elsewhere.
+pub(super) async fn keep_count(
+    lock: Weak<GatewayLock>,
+    fleet: Arc<dyn FleetStore>,
+    host: Arc<dyn Host>,
+    gateway: Gateway,
+) {
+    loop {
+        let Some(lock) = lock.upgrade() else { return };
+        let (fleet, host) = (Arc::clone(&fleet), Arc::clone(&host));
+        let count = tokio::task::spawn_blocking(move || {
+            lock.hold(host.as_ref(), SHORT_MS);
+            fleet.lock_holders(LOCK_START).map(|holders| holders.len())
+        });
+        // Where the server does not answer, the number of before is the best there is.
+        if let Ok(Ok(count)) = count.await {
+            gateway.set_gateways(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+        tokio::time::sleep(RENEW_EVERY).await;
+    }
 }
 
 /// Tells a person of the others.

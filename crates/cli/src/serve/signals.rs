@@ -1,6 +1,7 @@
 //! The signals of a gateway: stop after the current answers, stop at once, or reload the configuration.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use throughline_gateway::Gateway;
 use tokio::sync::Notify;
@@ -15,8 +16,8 @@ enum SignalAction {
     Reload,
 }
 
-/// Follows signals. The first that asks to stop is heeded when everything that has begun is over; the second ends the
-/// process at once, as it does anywhere.
+/// Follows signals. The first that asks to stop is heeded when load balancers had time to notice (`gateway.drain_seconds`) and
+/// everything that has begun is over; the next one ends that time, and the one after it the process.
 ///
 /// The configuration is read again, too, when the page changed it.
 pub(super) async fn follow(
@@ -24,7 +25,7 @@ pub(super) async fn follow(
     gateway: Gateway,
     bound: String,
     changed: Arc<Notify>,
-    stop: CancellationToken,
+    (stop, drain): (CancellationToken, Duration),
 ) {
     let log = Arc::clone(&source.log);
     let mut signals = SignalStream::new();
@@ -37,6 +38,17 @@ pub(super) async fn follow(
             () = changed.notified() => source.reload(&gateway, &bound).await,
         }
     }
+    gateway.drain();
+    if !drain.is_zero() {
+        log.note(&format!(
+            "stopping in {} seconds; /readyz says meanwhile that this gateway is not ready",
+            drain.as_secs()
+        ));
+        tokio::select! {
+            () = tokio::time::sleep(drain) => {}
+            () = stop_asked(&mut signals) => log.note("not waiting any longer"),
+        }
+    }
     log.note("finishing open requests; press Ctrl-C again to stop at once");
     stop.cancel();
     loop {
@@ -44,6 +56,11 @@ pub(super) async fn follow(
             std::process::exit(i32::from(Exit::Internal.code()));
         }
     }
+}
+
+/// Waits for a signal that asks to stop.
+async fn stop_asked(signals: &mut SignalStream) {
+    while !matches!(signals.next().await, SignalAction::Stop) {}
 }
 
 /// Reads the configuration again when the page changed it.

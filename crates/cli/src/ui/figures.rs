@@ -22,6 +22,12 @@ pub(crate) fn dollars(micro_usd: u64) -> String {
     }
 }
 
+/// An amount that may be less than nothing.
+pub(crate) fn signed_dollars(micro_usd: i64) -> String {
+    let amount = dollars(micro_usd.unsigned_abs());
+    if micro_usd < 0 { format!("-{amount}") } else { amount }
+}
+
 /// A cost of which part may not be known: `$1.20`, `$1.20+` where some calls have no price, `?` where none has.
 pub(crate) fn cost_words(micro_usd: u64, calls: u64, unpriced: u64) -> String {
     if calls == 0 {

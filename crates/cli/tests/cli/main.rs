@@ -25,6 +25,7 @@ mod chat_words;
 mod clients;
 mod compress;
 mod contract;
+mod deploy;
 #[cfg(unix)]
 mod engines;
 #[cfg(unix)]

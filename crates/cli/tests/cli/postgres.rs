@@ -146,3 +146,47 @@ fn a_database_that_cannot_be_used_is_named_without_its_password() {
         assert!(!ended.stderr.contains("s3cret"), "{}", ended.stderr);
     }
 }
+
+#[test]
+fn access_tokens_are_in_the_database_for_every_home_directory() {
+    let Some((one, url)) = world_on_postgres() else { return };
+    let two = World::with_config(&format!("store:\n  url: {url}\n  connections: 2\n"));
+    let list = |world: &World| world.run(&["token", "list", "--json"]).json()["tokens"].clone();
+    let off = two.run(&["token", "off"]);
+    assert!(off.stderr.contains("no tokens are required"), "{}", off.stderr);
+    let made = one.run(&["token", "new", "ci", "--per-minute", "60", "--json"]).json();
+    let secret = made["token"].as_str().unwrap();
+    assert!(!one.home().join("tokens.json").exists(), "nothing is beside the database");
+    assert_eq!((&list(&two)[0]["name"], &list(&two)[0]["limits"]), (&"ci".into(), &made["limits"]));
+    let taken = two.run(&["token", "new", "ci"]);
+    assert_eq!(taken.code, Some(3), "{}", taken.stderr);
+    succeeded(&two.run(&["token", "new", "desk", "--owner", "local", "--operator"]));
+    assert_eq!(list(&one).as_array().unwrap().len(), 2);
+    assert_eq!(two.run(&["token", "off"]).code, Some(3), "there are some still");
+    succeeded(&two.run(&["token", "revoke", "ci"]));
+    assert_eq!(one.run(&["token", "revoke", "ci"]).code, Some(3), "it is gone everywhere");
+    succeeded(&one.run(&["token", "revoke", "desk"]));
+    succeeded(&one.run(&["token", "off"]));
+    let off = two.run(&["token", "off"]);
+    assert!(off.stderr.contains("no tokens are required"), "{}", off.stderr);
+    assert!(!format!("{}{}", off.stderr, list(&one)).contains(&secret[3..]));
+}
+
+#[test]
+fn access_tokens_of_a_home_directory_are_taken_along_to_the_database_once() {
+    let Some((on_server, url)) = world_on_postgres() else { return };
+    let before = World::new();
+    succeeded(&before.run(&["token", "new", "laptop"]));
+    let moved = [("THROUGHLINE_STORE__URL", url.as_str())];
+    let shown = before.run_with(&["token", "list", "--json"], b"", &moved);
+    assert_eq!(shown.json()["tokens"][0]["name"], "laptop", "{}", shown.stderr);
+    assert!(shown.stderr.contains("tokens.json.moved"), "{}", shown.stderr);
+    assert!(!before.home().join("tokens.json").exists());
+    assert_eq!(on_server.run(&["token", "list", "--json"]).json()["tokens"][0]["name"], "laptop");
+    // A second list does not replace the one that is there.
+    let other = World::new();
+    succeeded(&other.run(&["token", "new", "other"]));
+    let shown = other.run_with(&["token", "list", "--json"], b"", &moved).json();
+    assert_eq!(shown["tokens"].as_array().unwrap().len(), 1, "{shown}");
+    assert!(other.home().join("tokens.json").exists());
+}

@@ -155,6 +155,8 @@ fn calls_are_recorded_and_counted_and_the_gateway_ends_with_the_run() {
     let status = world.run(&["status"]);
     assert!(status.text().starts_with("Gateway   none"), "{}", status.text());
     assert!(status.text().contains("2 calls"), "{}", status.text());
+    let saved = world.run(&["status", "--json"]).json()["saved_micro_usd"].clone();
+    assert_eq!(saved, 0, "nothing was compacted");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 use super::call_input::{CallInput, CallOutcome, RecordTiming};
 use super::call_state::{CallState, SentRequest};
 use super::compaction_result::{CompactionResult, CompactionSpec, action_of};
-use super::{IncomingMessage, ManagedSession, SessionError, record};
+use super::{IncomingMessage, ManagedSession, SessionError};
 use crate::context_engine::status::PendingRequest;
 use crate::decide::trigger::{CallSince, CompactionVerdict, PreflightInput, Trigger, Urgency, before_call};
 use crate::event::EngineEvent;
@@ -60,9 +60,8 @@ impl ManagedSession {
             let (conversation, request) = (self.wire_format, envelope.wire_format());
             return Err(SessionError::OtherWire { conversation, request });
         }
-        if self.persistence.lock.is_some() {
-            let chain = self.prompt.view.session().chain;
-            record::lock(&self.setup, chain).await?;
+        if let Some(lock) = &mut self.persistence.lock {
+            lock.renew(&self.setup, self.prompt.view.session().chain).await?;
         }
         if !self.client_owns_history() {
             // If the record cannot be read, the call is made all the same. Whether it must be written is decided below.

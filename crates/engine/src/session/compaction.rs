@@ -60,7 +60,7 @@ impl ManagedSession {
             Some(wait) => self.finish_preparing_within(wait).await,
             None => self.finish_preparing().await,
         }
-        let _held = match self.lock_for_compaction().await {
+        let held = match self.lock_for_compaction().await {
             Ok(held) => held,
             Err(SessionError::Locked { holder, until_ms }) => {
                 return CompactionResult::Locked { holder, until_ms };
@@ -97,7 +97,7 @@ impl ManagedSession {
                     made.report.price(price, self.budget.model.prices);
                 }
                 let tokens = made.report.tokens;
-                let result = self.commit(*made, ask.trigger, moment).await;
+                let result = self.commit(*made, ask.trigger, moment, held.as_ref()).await;
                 if let CompactionResult::Completed(_) = &result {
                     self.note_left_out(tokens.before.saturating_sub(tokens.after));
                     self.compaction.guard.completed(tokens, GuardInput { tokens: tokens.after, ..moment });
@@ -136,6 +136,7 @@ impl ManagedSession {
         made: CompactedView,
         trigger: Trigger,
         moment: GuardInput,
+        held: Option<&ConversationLock>,
     ) -> CompactionResult {
         let sound = match check(&self.prompt.view, &made) {
             Ok(sound) => sound,
@@ -147,7 +148,9 @@ impl ManagedSession {
         };
         let at_ms = self.setup.host.now_ms();
         let id = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
-        let continuation = continuation(&self.prompt.view, &made, &sound, CommitInfo { id, at_ms, trigger });
+        let lease = held.or(self.persistence.lock.as_ref()).map(ConversationLock::lease);
+        let continuation =
+            continuation(&self.prompt.view, &made, &sound, CommitInfo { id, at_ms, trigger, lease });
         let expected_seq = self.prompt.view.session().next_seq;
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let has_summary = made.summary.is_some();
@@ -230,7 +233,7 @@ impl ManagedSession {
             // Held already, and for longer.
             LockPolicy::WholeSession => Ok(None),
             LockPolicy::Compactions => {
-                record::hold(&self.setup, self.prompt.view.session().chain).await.map(Some)
+                record::hold_renewing(&self.setup, self.prompt.view.session().chain).await.map(Some)
             }
         }
     }

@@ -1,17 +1,19 @@
 //! Access to the record: blocking calls on separate threads, and the values stored in it for a conversation.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::json;
 use throughline_store::{
-    Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Store,
+    Guard, GuardScope, Lease, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Store,
     StoreError, StoredPreamble, Summary, Version, ViewMessage,
 };
 use throughline_tokens::Calibrator;
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::{SessionError, SessionSetup};
 use crate::decide::guard::{GUARD_NAME, GuardState};
+use crate::host::Host;
 use crate::prompt::view::LiveView;
 
 /// What was learnt about a model's tokens is kept under this name.
@@ -20,8 +22,11 @@ pub(super) const CALIBRATION: &str = "calibration";
 pub(super) const LEARNT_WINDOW: &str = "window";
 /// How often a conversation is read that another process keeps writing to.
 const READS_IN_A_ROW: usize = 4;
-/// A lock lasts this long unless it is renewed; dead holders lose it at once.
+/// A lock that is held as long as a session is open lasts this long unless a call renews it; dead holders lose it at once.
 const LEASE_MS: u64 = 10 * 60 * 1_000;
+/// A lock that is renewed all the time lasts this long: so long a gateway that died on another machine keeps a conversation
+/// from being compacted.
+const SHORT_LEASE_MS: u64 = 30 * 1_000;
 
 /// Runs a call that blocks.
 pub(super) async fn blocking<T: Send + 'static>(
@@ -240,37 +245,93 @@ pub(super) fn book(
 /// A conversation that is locked against other processes; released when dropped.
 pub(super) struct ConversationLock {
     store: Arc<dyn Store>,
-    name: String,
-    holder: Holder,
+    lease: Lease,
+    /// Whether the lock is to be renewed. A renewal holds this, so that none is made after the release.
+    is_held: Arc<Mutex<bool>>,
+    /// Renews the lock until it is dropped.
+    renewal: Option<JoinHandle<()>>,
+}
+
+impl ConversationLock {
+    /// What a write under this lock names.
+    pub(super) fn lease(&self) -> Lease {
+        self.lease.clone()
+    }
+
+    /// Has it last longer. Where somebody else had it meanwhile and released it, it is another lease from now on.
+    pub(super) async fn renew(&mut self, setup: &SessionSetup, chain: u64) -> Result<(), SessionError> {
+        self.lease = take(setup, chain, LEASE_MS).await?;
+        Ok(())
+    }
 }
 
 impl Drop for ConversationLock {
     fn drop(&mut self) {
+        if let Some(renewal) = &self.renewal {
+            renewal.abort();
+        }
+        *self.is_held.lock().unwrap_or_else(PoisonError::into_inner) = false;
         // Short, and worth it also where nobody can wait: otherwise others would wait for the lease to end. A failure
         // means just that.
-        let _ = self.store.unlock(&self.name, &self.holder);
+        let _ = self.store.unlock(&self.lease.name, &self.lease.holder);
     }
 }
 
-/// Locks a conversation until what is returned is dropped.
+/// Locks a conversation until what is returned is dropped. Its caller renews it.
 pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<ConversationLock, SessionError> {
-    lock(setup, chain).await?;
-    let (store, holder) = (Arc::clone(&setup.store), setup.host.holder());
-    Ok(ConversationLock { store, name: LockRequest::conversation_name(chain), holder })
+    let lease = take(setup, chain, LEASE_MS).await?;
+    let store = Arc::clone(&setup.store);
+    Ok(ConversationLock { store, lease, is_held: Arc::new(Mutex::new(true)), renewal: None })
 }
 
-/// Takes the lock of a conversation; the holder renews it.
-pub(super) async fn lock(setup: &SessionSetup, chain: u64) -> Result<(), SessionError> {
-    let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
+/// Locks a conversation until what is returned is dropped, for a short time that is renewed meanwhile: when this process dies on a
+/// machine that nobody else can look at, others wait no longer than that.
+pub(super) async fn hold_renewing(
+    setup: &SessionSetup,
+    chain: u64,
+) -> Result<ConversationLock, SessionError> {
+    let lease = take(setup, chain, SHORT_LEASE_MS).await?;
+    let is_held = Arc::new(Mutex::new(true));
+    let renewal = tokio::spawn(renew(setup.clone(), chain, Arc::clone(&is_held)));
+    Ok(ConversationLock { store: Arc::clone(&setup.store), lease, is_held, renewal: Some(renewal) })
+}
+
+/// Renews a lock again and again. One that could not be renewed in time is somebody else's: the write under it fails then.
+async fn renew(setup: SessionSetup, chain: u64, is_held: Arc<Mutex<bool>>) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(SHORT_LEASE_MS / 3)).await;
+        let (store, host, is_held) =
+            (Arc::clone(&setup.store), Arc::clone(&setup.host), Arc::clone(&is_held));
+        let _ = blocking(move || {
+            let is_held = is_held.lock().unwrap_or_else(PoisonError::into_inner);
+            match *is_held {
+                true => store
+                    .lock(&request(host.as_ref(), chain, SHORT_LEASE_MS), &|holder| host.is_alive(holder))
+                    .map(drop),
+                false => Ok(()),
+            }
+        })
+        .await;
+    }
+}
+
+fn request(host: &dyn Host, chain: u64, lease_ms: u64) -> LockRequest {
     let now_ms = host.now_ms();
-    let request = LockRequest {
+    LockRequest {
         name: LockRequest::conversation_name(chain),
         holder: host.holder(),
         now_ms,
-        expires_ms: now_ms.saturating_add_unsigned(LEASE_MS),
-    };
+        expires_ms: now_ms.saturating_add_unsigned(lease_ms),
+    }
+}
+
+/// Takes the lock of a conversation; the process that has it already renews it.
+async fn take(setup: &SessionSetup, chain: u64, lease_ms: u64) -> Result<Lease, SessionError> {
+    let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
+    let request = request(host.as_ref(), chain, lease_ms);
+    let (name, holder) = (request.name.clone(), request.holder.clone());
     match blocking(move || store.lock(&request, &|holder| host.is_alive(holder))).await? {
-        LockOutcome::Taken { .. } => Ok(()),
+        LockOutcome::Taken { fence, .. } => Ok(Lease { name, holder, fence }),
         LockOutcome::HeldBy(held) => {
             Err(SessionError::Locked { holder: held.holder, until_ms: held.expires_ms })
         }

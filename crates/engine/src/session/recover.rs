@@ -220,7 +220,7 @@ impl ManagedSession {
     async fn remove_old_images(&mut self, bytes: u64) -> RecoveryAction {
         let made = without_old_images(&self.prompt.view, self.pending().total_tokens);
         let moment = self.moment();
-        match self.commit(made, Trigger::Overflow, moment).await {
+        match self.commit(made, Trigger::Overflow, moment, None).await {
             CompactionResult::Completed(_) => RecoveryAction::RemovedImages { bytes },
             _ => {
                 RecoveryAction::CompactedInVain { detail: "older pictures could not be replaced".to_owned() }

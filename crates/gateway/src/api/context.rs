@@ -14,12 +14,20 @@ use throughline_store::{
 use throughline_tokens::{Catalogue, Limits, PricedCall, Usage};
 
 use super::error::ApiError;
+use super::query::Query;
 use super::read::ask;
 use super::response::json as as_json;
 use super::session_handle::endpoint;
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
 use crate::tenant::Tenant;
+
+/// Messages in which a client puts its own summary, at most.
+const CLIENT_SUMMARY_MESSAGES: u64 = 8;
+/// No chart is wider.
+const MOST_POINTS: usize = 10_000;
+/// Calls that missed the cache or failed which a chart lists.
+const MISSED_SHOWN: usize = 100;
 
 #[derive(Serialize)]
 struct CallsPage {
@@ -29,6 +37,11 @@ struct CallsPage {
     turnings: Vec<ViewChange>,
     /// The window and the threshold as compactions noted them.
     past_limits: Vec<PastLimits>,
+    /// How many calls there are.
+    total_calls: usize,
+    /// How many of them missed the cache or failed.
+    missed_calls: usize,
+    /// All calls, or those that a chart of limited width shows.
     calls: Vec<CallEntry>,
 }
 
@@ -83,7 +96,9 @@ pub(super) async fn calls(
     gateway: &Tenant,
     inbound: &InboundRequest,
     reference: &str,
+    query: &Query,
 ) -> Result<Response<ResponseBody>, ApiError> {
+    let points = query.number("points", 1, MOST_POINTS)?;
     let (reference, now_ms) = (reference.to_owned(), gateway.setup.host.now_ms());
     let found = ask(gateway, move |store, owner| {
         let session = Session::find_tip(store, owner, &reference)?;
@@ -98,8 +113,14 @@ pub(super) async fn calls(
     });
     let (session, turnings, past_limits, calls, limits, root) = found.await?;
     let catalogue = Arc::clone(&gateway.config.now().catalogue);
+    let total_calls = calls.len();
+    let missed_calls = calls.iter().filter(|call| is_missed(call)).count();
+    let calls = match points {
+        Some(points) => for_chart(calls, points),
+        None => calls,
+    };
     let calls = calls.into_iter().map(|call| CallEntry::of(call, &catalogue)).collect();
-    let mut page = CallsPage { session, limits, turnings, past_limits, calls };
+    let mut page = CallsPage { session, limits, turnings, past_limits, total_calls, missed_calls, calls };
     let known = root.and_then(|root| gateway.feed.activity.pressure(&root));
     if let Some(known) = known {
         page.limits = LimitsEntry {
@@ -111,6 +132,48 @@ pub(super) async fn calls(
             LimitsEntry { window_tokens: page.limits.window_tokens.or(limits.window_tokens), ..limits };
     }
     as_json(&page)
+}
+
+fn is_missed(call: &CallContext) -> bool {
+    call.cache_miss.is_some() || call.error.is_some()
+}
+
+/// What decides whether a chart shows a call.
+struct ChartFigures {
+    prompt_tokens: u64,
+    cost_micro_usd: Option<u64>,
+    is_missed: bool,
+}
+
+/// The calls that a chart with so many points shows, in order.
+fn for_chart(calls: Vec<CallContext>, points: usize) -> Vec<CallContext> {
+    let figures = calls.iter().map(|call| ChartFigures {
+        prompt_tokens: call.usage.prompt(),
+        cost_micro_usd: call.cost_micro_usd,
+        is_missed: is_missed(call),
+    });
+    let shown = shown_in_chart(&figures.collect::<Vec<_>>(), points);
+    calls.into_iter().zip(shown).filter_map(|(call, is_shown)| is_shown.then_some(call)).collect()
+}
+
+/// Which calls are shown: the largest prompt and the most expensive call of each stretch, and the newest calls that missed
+/// the cache or failed. All, where there are no more than points.
+fn shown_in_chart(calls: &[ChartFigures], points: usize) -> Vec<bool> {
+    let mut shown = vec![calls.len() <= points; calls.len()];
+    let mut show = |at: Option<usize>| {
+        if let Some(place) = at.and_then(|at| shown.get_mut(at)) {
+            *place = true;
+        }
+    };
+    for point in 0..points {
+        let (from, to) = (point * calls.len() / points, (point + 1) * calls.len() / points);
+        let stretch = || (from..to).filter_map(|at| Some((at, calls.get(at)?)));
+        show(stretch().max_by_key(|(_, call)| call.prompt_tokens).map(|(at, _)| at));
+        show(stretch().max_by_key(|(_, call)| call.cost_micro_usd).map(|(at, _)| at));
+    }
+    let missed = calls.iter().enumerate().rev().filter(|(_, call)| call.is_missed);
+    missed.take(MISSED_SHOWN).for_each(|(at, _)| show(Some(at)));
+    shown
 }
 
 /// The limits that a call of a conversation would have now.
@@ -140,7 +203,7 @@ impl PastLimits {
     }
 }
 
-/// An item of the view after a compaction. What stayed as it was said stands in the view before and is only named here.
+/// An item of the view after a compaction. What stayed as it was is in the view before, and only named here.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum AfterItem<'a> {
@@ -149,9 +212,9 @@ enum AfterItem<'a> {
 }
 
 impl<'a> AfterItem<'a> {
-    fn of(item: &'a ViewMessage) -> Result<Self, StoreError> {
+    fn of(item: &'a ViewMessage, first_seq: u64) -> Result<Self, StoreError> {
         match item {
-            ViewMessage::Verbatim(message) => Ok(Self::Kept {
+            ViewMessage::Verbatim(message) if message.seq < first_seq => Ok(Self::Kept {
                 kind: "verbatim",
                 session: &message.session,
                 seq: message.seq,
@@ -177,7 +240,10 @@ pub(super) async fn compaction(
             Some(from) => store.view(owner, from, None)?,
             None => Vec::new(),
         };
-        let after = store.view(owner, &session.id, Some(session.first_seq))?;
+        let mut after = store.view(owner, &session.id, Some(session.first_seq))?;
+        if after.is_empty() {
+            after = client_summary(store, owner, &session)?;
+        }
         let summaries = store.summaries(owner, &session.id)?;
         let summary = summaries.into_iter().rev().find(|summary| summary.session == session.id);
         let tree = tree_tops(store, owner, summary.as_ref())?;
@@ -188,7 +254,11 @@ pub(super) async fn compaction(
         found.await?.ok_or_else(|| ApiError::not_found("the session did not begin with a compaction"))?;
     let refused = |error| ApiError::of_store(gateway, &error);
     let before = before.iter().map(ItemEntry::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-    let after = after.iter().map(AfterItem::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let after = after
+        .iter()
+        .map(|item| AfterItem::of(item, session.first_seq))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(refused)?;
     let price = input_price(&calls, change.at_ms, &gateway.config.now().catalogue);
     as_json(&json!({
         "session": session,
@@ -199,6 +269,22 @@ pub(super) async fn compaction(
         "summary": summary,
         "nodes": tree,
     }))
+}
+
+/// What a client that compacted by itself began the session with: messages that a program wrote.
+fn client_summary(
+    store: &dyn Store,
+    owner: &Owner,
+    session: &Session,
+) -> Result<Vec<ViewMessage>, StoreError> {
+    let until = session.first_seq.saturating_add(CLIENT_SUMMARY_MESSAGES).min(session.next_seq);
+    let begun = store.view(owner, &session.id, Some(until))?;
+    let is_written = |item: &ViewMessage| {
+        item.message().is_some_and(|message| {
+            message.machine_written || message.decode().is_some_and(|message| message.is_client_summary())
+        })
+    };
+    Ok(begun.into_iter().take_while(is_written).collect())
 }
 
 /// What a million prompt tokens cost without a cache when a view changed, by the model of the last call before that.
@@ -253,3 +339,7 @@ pub(super) async fn summary(
     let found = found.await?.ok_or_else(|| ApiError::not_found("there is no such summary"))?;
     as_json(&found)
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

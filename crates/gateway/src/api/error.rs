@@ -74,7 +74,7 @@ impl ApiError {
             }
             StoreError::NothingToSelect { .. } => Self::conflict("nothing_to_do", error.to_string()),
             StoreError::DoesNotFit { .. } => Self::conflict("does_not_fit", error.to_string()),
-            StoreError::SessionEnded { .. } | StoreError::Locked { .. } => {
+            StoreError::SessionEnded { .. } | StoreError::Locked { .. } | StoreError::LeaseLost { .. } => {
                 Self::conflict("in_use", error.to_string())
             }
             other => {

@@ -17,7 +17,7 @@ use crate::blocking::blocking;
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
 use crate::telemetry::event::GatewayEvent;
-use crate::telemetry::event_feed::FeedEntry;
+use crate::telemetry::event_feed::{FeedEntry, FeedEvent};
 use crate::tenant::Tenant;
 
 /// How often a line shows that the connection lives.
@@ -88,8 +88,28 @@ async fn chain_of(gateway: &Tenant, reference: &str) -> Result<Vec<SessionId>, A
 }
 
 /// Whether an event is about one of these sessions. A conversation that goes on in another is followed there.
-fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
+fn concerns(only: &mut Option<Vec<SessionId>>, event: &FeedEvent) -> bool {
     let Some(only) = only else { return true };
+    match event {
+        FeedEvent::Here(event) => concerns_here(only, event),
+        FeedEvent::Elsewhere(value) => concerns_elsewhere(only, value),
+    }
+}
+
+/// The same for an event of another gateway, by the names in it.
+fn concerns_elsewhere(only: &mut Vec<SessionId>, value: &Value) -> bool {
+    let named = |name: &str| value.get(name).and_then(Value::as_str);
+    let is_meant = ["session", "parent", "conversation"]
+        .into_iter()
+        .filter_map(named)
+        .any(|id| only.iter().any(|known| known.as_str() == id));
+    if let (true, Some("compaction_completed"), Some(new)) = (is_meant, named("event"), named("new")) {
+        only.push(SessionId::from_text(new));
+    }
+    is_meant
+}
+
+fn concerns_here(only: &mut Vec<SessionId>, event: &GatewayEvent) -> bool {
     match event {
         GatewayEvent::Served(served) => served.session.as_ref().is_some_and(|id| only.contains(id)),
         GatewayEvent::Recalled { session, .. } => only.contains(session),
@@ -112,8 +132,11 @@ fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
     }
 }
 
-fn event_of(entry: &FeedEntry) -> WireEvent {
-    let mut value = entry.event.to_json();
+fn event_of(told: &FeedEntry) -> WireEvent {
+    let mut value = match &told.event {
+        FeedEvent::Here(event) => event.to_json(),
+        FeedEvent::Elsewhere(value) => value.clone(),
+    };
     let name = value.get("event").and_then(Value::as_str).unwrap_or("event").to_owned();
     if let Value::Object(members) = &mut value {
         members.insert("at_ms".to_owned(), json!(entry.at_ms));

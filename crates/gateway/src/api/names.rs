@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use throughline_store::{Conversation, Owner, SessionId, Store, ViewMessage};
+use throughline_store::{Conversation, Hit, Owner, SessionId, Store};
 
-/// Messages that are looked at for the words of a person; agents put instructions in front of them.
-const MESSAGES_LOOKED_AT: u64 = 8;
 const MOST_CHARACTERS: usize = 120;
 
 /// The first words of each conversation that has no title, by its root.
@@ -23,17 +21,27 @@ pub(super) fn first_words_of(
         .collect()
 }
 
-/// The first words of a person, on one line. `None` where none are near the beginning, or it cannot be read: a name is no reason to
-/// fail.
+/// The first words of the conversations of hits that have no title, by the sessions the hits are in.
+pub(super) fn first_words_of_hits(
+    store: &dyn Store,
+    owner: &Owner,
+    hits: &[Hit],
+) -> BTreeMap<SessionId, String> {
+    let mut names: BTreeMap<SessionId, Option<String>> = BTreeMap::new();
+    for hit in hits.iter().filter(|hit| hit.title.is_none()) {
+        if names.contains_key(&hit.session) {
+            continue;
+        }
+        let root = store.chain(owner, &hit.session).ok().and_then(|chain| chain.into_iter().next());
+        let words = root.and_then(|root| first_words(store, owner, &root.id));
+        names.insert(hit.session.clone(), words);
+    }
+    names.into_iter().filter_map(|(session, words)| Some((session, words?))).collect()
+}
+
+/// How the person began a conversation. `None` where nothing says so near the beginning, or it cannot be read: a name is no
+/// reason to fail.
 pub(super) fn first_words(store: &dyn Store, owner: &Owner, root: &SessionId) -> Option<String> {
-    let session = store.session(owner, root).ok()?;
-    let until = session.first_seq.saturating_add(MESSAGES_LOOKED_AT).min(session.next_seq);
-    let view = store.view(owner, root, Some(until)).ok()?;
-    let messages = view.iter().filter_map(ViewMessage::message).filter_map(|message| message.decode());
-    messages.filter(|message| message.is_human()).find_map(|message| {
-        let words = message.human_words()?;
-        let words: Vec<&str> = words.split_whitespace().take(MOST_CHARACTERS).collect();
-        let line: String = words.join(" ").chars().take(MOST_CHARACTERS).collect();
-        (!line.is_empty()).then_some(line)
-    })
+    let words = store.session(owner, root).ok()?.first_words(store, owner).ok()??;
+    Some(words.chars().take(MOST_CHARACTERS).collect())
 }

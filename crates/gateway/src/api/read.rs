@@ -7,15 +7,15 @@ use hyper::Response;
 use serde::Serialize;
 use serde_json::json;
 use throughline_store::{
-    CallFilter, Conversation, ItemEntry, ListCursor, MessageEntry, Millis, Owner, Savings, SearchMode,
-    SearchQuery, Session, SessionFilter, SessionId, Store, StoreError, UsageBy, UsageOverview, UsageTotal,
-    ViewChange, ViewMessage,
+    CallFilter, Conversation, ItemEntry, ListCursor, MessageEntry, Millis, Owner, Savings, SearchAnswer,
+    SearchMode, SearchQuery, Session, SessionFilter, SessionId, Store, StoreError, UsageBy, UsageOverview,
+    UsageTotal, ViewChange, ViewMessage,
 };
 use throughline_transcript::Role;
 
 use super::body::is_blank;
 use super::error::ApiError;
-use super::names::{first_words, first_words_of};
+use super::names::{first_words, first_words_of, first_words_of_hits};
 use super::query::Query;
 use super::response::json as as_json;
 use crate::blocking::blocking;
@@ -163,6 +163,14 @@ pub(super) async fn view(gateway: &Tenant, reference: &str) -> Result<Response<R
     as_json(&ViewPage { session: &session, tokens, items })
 }
 
+#[derive(Serialize)]
+struct SearchPage {
+    #[serde(flatten)]
+    answer: SearchAnswer,
+    /// How the conversations of hits without a title begin, by the sessions of the hits.
+    first_words: BTreeMap<SessionId, String>,
+}
+
 /// `GET /api/search`.
 pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
     let text = query.text("q").filter(|text| !is_blank(text));
@@ -193,11 +201,12 @@ pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<R
         limit: query.number("limit", 1, MOST_HITS)?.unwrap_or(USUAL_LISTED),
         neighbours: query.number("context", 0, MOST_NEIGHBOURS)?.unwrap_or(0),
     };
-    let answer = ask(gateway, move |store, owner| {
+    let page = ask(gateway, move |store, owner| {
         let session = named(store, owner, session.as_deref())?;
-        store.search(owner, &SearchQuery { session, ..question })
+        let answer = store.search(owner, &SearchQuery { session, ..question })?;
+        Ok(SearchPage { first_words: first_words_of_hits(store, owner, &answer.hits), answer })
     });
-    as_json(&answer.await?)
+    as_json(&page.await?)
 }
 
 #[derive(Serialize)]

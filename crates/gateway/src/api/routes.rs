@@ -105,7 +105,7 @@ pub(super) const TABLE: [RouteEntry; 31] = [
     line("POST", LOGIN_PATH, &[], Route::Login),
     line("POST", "/api/logout", &[], Route::Logout),
     line("GET", "/api/now", &["minutes", OWNER], Route::Now),
-    line("GET", "/api/sessions/{id}/calls", &[OWNER], Route::Calls),
+    line("GET", "/api/sessions/{id}/calls", &["points", OWNER], Route::Calls),
     line("GET", "/api/sessions/{id}/compaction", &[OWNER], Route::Compaction),
     line("GET", "/api/sessions/{id}/export", &["side", "form", "redact", OWNER], Route::Export),
     line("DELETE", "/api/sessions/{id}", &["dependants", OWNER], Route::Delete),

@@ -38,6 +38,18 @@ pub struct TokenLimits {
 }
 
 impl TokenLimits {
+    /// What one of so many gateways lets in of the limits on requests: an equal part, at least one. Limits on money are of the owner's
+    /// recorded calls, which all gateways read, and are not divided.
+    #[must_use]
+    pub(crate) fn part_of_one(&self, gateways: u32) -> Self {
+        let part = |limit: u32| (limit / gateways.max(1)).max(1);
+        Self {
+            requests_per_minute: self.requests_per_minute.map(part),
+            concurrent: self.concurrent.map(part),
+            ..*self
+        }
+    }
+
     /// Whether it matters what calls cost.
     #[must_use]
     pub fn limits_spend(&self) -> bool {

@@ -37,3 +37,22 @@ fn what_cannot_be_is_refused() {
         assert!(matches!(AccessTokens::parse(text), Err(TokenError::Unreadable(_))), "{text}");
     }
 }
+
+#[test]
+fn each_gateway_lets_in_its_part_of_the_requests_and_all_of_the_money() {
+    let limits = TokenLimits {
+        requests_per_minute: Some(100),
+        concurrent: Some(3),
+        micro_usd_per_day: Some(7),
+        ..TokenLimits::default()
+    };
+    assert_eq!(limits.part_of_one(1), limits);
+    let part = limits.part_of_one(2);
+    assert_eq!(
+        (part.requests_per_minute, part.concurrent, part.micro_usd_per_day),
+        (Some(50), Some(1), Some(7))
+    );
+    // A limit that is smaller than the number of gateways lets one request in at each.
+    assert_eq!(limits.part_of_one(4).concurrent, Some(1));
+    assert_eq!(TokenLimits::default().part_of_one(4), TokenLimits::default());
+}

@@ -10,6 +10,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hyper::StatusCode;
 use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -33,6 +34,8 @@ use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
+/// When to try again while the list of tokens cannot be read.
+const UNCONFIRMED_RETRY_SECS: u64 = 5;
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
 /// A client that was admitted.
@@ -99,6 +102,9 @@ pub(crate) async fn admit(
     }
     let body_bytes = shared.config.now().body_bytes;
     let access = shared.access();
+    if matches!(access.as_ref(), AccessPolicy::Unconfirmed) {
+        return Err(AuthError { refused: unconfirmed(), retry_after_secs: Some(UNCONFIRMED_RETRY_SECS) });
+    }
     let AccessPolicy::Tokens(book) = access.as_ref() else {
         check_local_origin(head)?;
         if let Some(peer) = peer
@@ -119,7 +125,8 @@ pub(crate) async fn admit(
         });
     };
     let entry = presented.as_deref().and_then(|secret| book.find(secret)).ok_or_else(unknown)?;
-    let permit = shared.meter(&entry.name).enter(&entry.limits, Instant::now()).map_err(too_much)?;
+    let own_part = entry.limits.part_of_one(shared.gateways.load(Ordering::Relaxed));
+    let permit = shared.meter(&entry.name).enter(&own_part, Instant::now()).map_err(too_much)?;
     let tenant = shared.tenant(&entry.owner);
     let spend = if entry.limits.limits_spend() { SpendPolicy::Limited } else { SpendPolicy::Unlimited };
     if spend == SpendPolicy::Limited {
@@ -137,6 +144,15 @@ pub(crate) async fn admit(
         token_name: Some(entry.name.clone()),
         token: presented.filter(|_| is_own),
     })
+}
+
+/// A refusal while the list of tokens cannot be read.
+fn unconfirmed() -> GatewayError {
+    GatewayError {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        kind: "api_error",
+        message: "the gateway cannot read its list of access tokens at the moment; try again".to_owned(),
+    }
 }
 
 fn unknown() -> AuthError {
@@ -195,7 +211,7 @@ fn other_user() -> GatewayError {
 /// Refuses a request for the page where no tokens are demanded and it was meant for another host: a name that somebody had
 /// resolved to this machine.
 pub(crate) fn check_page_host(shared: &Shared, head: &Parts) -> Result<(), GatewayError> {
-    if matches!(shared.access().as_ref(), AccessPolicy::Tokens(_)) {
+    if !matches!(shared.access().as_ref(), AccessPolicy::ThisMachine) {
         return Ok(());
     }
     let named = head.uri.host().or_else(|| text(&head.headers, HOST.as_str()));

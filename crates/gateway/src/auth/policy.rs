@@ -12,6 +12,8 @@ pub enum AccessPolicy {
     ThisMachine,
     /// Holders of these tokens, each in the name of their owner.
     Tokens(AccessTokens),
+    /// Nobody, because it is not known which tokens were revoked: the list could not be read for too long.
+    Unconfirmed,
 }
 
 /// What a request may do that concerns the whole gateway and not one owner.

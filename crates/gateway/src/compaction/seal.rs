@@ -23,9 +23,13 @@ const FOR_LOGIN: &[u8] = b"\0login";
 /// How hard the inside is packed: it is sent with every request.
 const PACKING: i32 = 9;
 
-/// The key of a gateway. With it, the compaction items that clients store can be read.
+/// The key of a gateway, and those it had before, which still open what they sealed. Whoever has one can read what clients were
+/// given to keep.
 #[derive(Clone)]
-pub struct SealKey([u8; Self::BYTES]);
+pub struct SealKey {
+    seals: [u8; Self::BYTES],
+    opens: Vec<[u8; Self::BYTES]>,
+}
 
 impl std::fmt::Debug for SealKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,7 +44,30 @@ impl SealKey {
     /// A key that was made before.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
-        Self(bytes)
+        Self { seals: bytes, opens: vec![bytes] }
+    }
+
+    /// The keys of a list of hexadecimal numbers, separated by commas: the first seals, all open. The error says what is wrong
+    /// without a digit of a key.
+    pub fn from_list(text: &str) -> Result<Self, String> {
+        let mut keys = Vec::new();
+        for (at, word) in text.split(',').map(str::trim).enumerate() {
+            keys.push(
+                from_hex::<{ Self::BYTES }>(word)
+                    .ok_or_else(|| format!("key {} is not {} hexadecimal digits", at + 1, 2 * Self::BYTES))?,
+            );
+        }
+        match keys.first() {
+            Some(first) => Ok(Self { seals: *first, opens: keys }),
+            None => Err("it holds no key".to_owned()),
+        }
+    }
+
+    /// The same key, which also opens what this one sealed.
+    #[must_use]
+    pub fn and_opens(mut self, older: &Self) -> Self {
+        self.opens.extend(older.opens.iter().copied());
+        self
     }
 
     /// A new key; `None` when the machine has no chance to give.
@@ -48,13 +75,13 @@ impl SealKey {
     pub fn generate() -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
         SystemRandom::new().fill(&mut bytes).ok()?;
-        Some(Self(bytes))
+        Some(Self::from_bytes(bytes))
     }
 
     /// The bytes, to be stored where no other user can read them.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
-        &self.0
+        &self.seals
     }
 
     /// Seals where a conversation of an owner stands; `None` when it cannot be.
@@ -66,7 +93,7 @@ impl SealKey {
         });
         let mut bytes = zstd::bulk::compress(inside.to_string().as_bytes(), PACKING).ok()?;
         // Made of what is sealed: the same is sealed the same way, and nothing else ever under the same nonce.
-        let hash = blake3::keyed_hash(&self.0, &bytes);
+        let hash = blake3::keyed_hash(&self.seals, &bytes);
         let nonce: [u8; NONCE_LEN] = hash.as_bytes().first_chunk().copied()?;
         let owner = owner.as_str().as_bytes();
         self.cipher()?.encrypt_in_place(Nonce::from_slice(&nonce), owner, &mut bytes).ok()?;
@@ -82,9 +109,8 @@ impl SealKey {
         let (nonce, bytes) = text.strip_prefix(MARK)?.split_once('.')?;
         let nonce: [u8; NONCE_LEN] = from_hex(nonce)?;
         let engine = &base64::engine::general_purpose::URL_SAFE_NO_PAD;
-        let mut bytes = base64::Engine::decode(engine, bytes).ok()?;
-        let owner = owner.as_str().as_bytes();
-        self.cipher()?.decrypt_in_place(Nonce::from_slice(&nonce), owner, &mut bytes).ok()?;
+        let sealed = base64::Engine::decode(engine, bytes).ok()?;
+        let bytes = self.decrypted(&nonce, owner.as_str().as_bytes(), &sealed)?;
         let inside: Value = serde_json::from_slice(&zstd::bulk::decompress(&bytes, MOST_BYTES).ok()?).ok()?;
         Some(Sealed {
             conversation: SessionId::from_text(inside["conversation"].as_str()?),
@@ -108,14 +134,22 @@ impl SealKey {
         let engine = &base64::engine::general_purpose::URL_SAFE_NO_PAD;
         let bytes = base64::Engine::decode(engine, text).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_LEN>()?;
-        let mut sealed = sealed.to_vec();
-        self.cipher()?.decrypt_in_place(Nonce::from_slice(nonce), FOR_LOGIN, &mut sealed).ok()?;
-        let inside: Value = serde_json::from_slice(&sealed).ok()?;
+        let inside: Value = serde_json::from_slice(&self.decrypted(nonce, FOR_LOGIN, sealed)?).ok()?;
         Some((inside["token"].as_str()?.to_owned(), inside["expires_ms"].as_i64()?))
     }
 
     fn cipher(&self) -> Option<Aes256GcmSiv> {
-        Aes256GcmSiv::new_from_slice(&self.0).ok()
+        Aes256GcmSiv::new_from_slice(&self.seals).ok()
+    }
+
+    /// Opens something with whichever key sealed it.
+    fn decrypted(&self, nonce: &[u8; NONCE_LEN], sealed_for: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        self.opens.iter().find_map(|key| {
+            let mut bytes = sealed.to_vec();
+            let cipher = Aes256GcmSiv::new_from_slice(key).ok()?;
+            cipher.decrypt_in_place(Nonce::from_slice(nonce), sealed_for, &mut bytes).ok()?;
+            Some(bytes)
+        })
     }
 }
 

@@ -28,6 +28,27 @@ fn what_was_sealed_opens_with_the_same_key_for_the_same_owner_only() {
 }
 
 #[test]
+fn a_new_key_seals_and_the_one_before_still_opens() {
+    let owner = Owner::default();
+    let hex = |seed: u8| format!("{seed:02x}").repeat(SealKey::BYTES);
+    let old = SealKey::from_list(&hex(1)).unwrap();
+    let both = SealKey::from_list(&format!("{}, {}", hex(2), hex(1))).unwrap();
+    let (before, after) = (old.seal(&owner, &sealed()).unwrap(), both.seal(&owner, &sealed()).unwrap());
+    assert_eq!(both.open(&owner, &before), Some(sealed()));
+    assert_eq!(both.open(&owner, &after), Some(sealed()));
+    assert_eq!(old.open(&owner, &after), None);
+    let cookie = old.seal_login("tl_1", 9).unwrap();
+    assert_eq!(both.open_login(&cookie), Some(("tl_1".to_owned(), 9)));
+    let only_new = SealKey::from_list(&hex(2)).unwrap();
+    assert_eq!(only_new.open(&owner, &before), None);
+    assert_eq!(only_new.and_opens(&old).open(&owner, &before), Some(sealed()));
+    for (list, problem) in [("", "key 1"), ("ab", "key 1"), (&format!("{},zz", hex(1)), "key 2")] {
+        let error = SealKey::from_list(list).unwrap_err();
+        assert!(error.starts_with(problem) && !error.contains("zz"), "{error}");
+    }
+}
+
+#[test]
 fn a_new_key_is_not_the_last_one() {
     assert_ne!(SealKey::generate().unwrap().as_bytes(), SealKey::generate().unwrap().as_bytes());
 }

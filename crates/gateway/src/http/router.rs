@@ -1,6 +1,7 @@
 //! Dispatches one HTTP request by its path.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use hyper::body::Body;
@@ -23,6 +24,7 @@ use crate::lookup::client_info::REQUEST_HEADER;
 use crate::proxy::count_tokens;
 use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
+use crate::telemetry::metrics::render_fleet;
 use crate::telemetry::request_context::{RequestContext, RequestInfo};
 use crate::tenant::Tenant;
 use crate::ui;
@@ -55,12 +57,23 @@ fn nearest_wire(path: &str) -> WireFormat {
     }
 }
 
-/// Answers a request.
+/// Answers a request. While the gateway is about to stop, the connection is closed after the answer.
 pub(crate) async fn handle<B>(
     shared: Arc<Shared>,
     request: Request<B>,
     peer: Option<Peer>,
 ) -> Response<ResponseBody>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let mut response = dispatch(Arc::clone(&shared), request, peer).await;
+    if shared.is_draining() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn dispatch<B>(shared: Arc<Shared>, request: Request<B>, peer: Option<Peer>) -> Response<ResponseBody>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -101,6 +114,16 @@ where
     let open = shared.metrics.open();
     let answering = context.until_answered(RequestInfo { method, form: form.name(), status });
     response.map(|body| body.holding((open, answering)))
+}
+
+/// All figures of this gateway.
+fn metrics(shared: &Shared) -> String {
+    let mut text = shared.metrics.render();
+    if let Some(fleet) = shared.fleet.get() {
+        let gateways = shared.gateways.load(Ordering::Relaxed);
+        text.push_str(&render_fleet(gateways, fleet.pool_status()));
+    }
+    text
 }
 
 /// Whether a client requests an upgrade to WebSocket.
@@ -211,7 +234,7 @@ fn metrics_page(
             message: "GET only".to_owned(),
         });
     }
-    let mut response = Response::new(ResponseBody::whole(Bytes::from(shared.metrics.render())));
+    let mut response = Response::new(ResponseBody::whole(Bytes::from(metrics(shared))));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
@@ -304,6 +327,9 @@ async fn answer_probe(shared: &Shared, method: &Method, path: &str) -> Option<Re
     match path {
         "/" => Some(text(is_head, StatusCode::OK, "throughline\n")),
         "/healthz" => Some(text(is_head, StatusCode::OK, "ok\n")),
+        "/readyz" if shared.is_draining() => {
+            Some(text(is_head, StatusCode::SERVICE_UNAVAILABLE, "the gateway is about to stop\n"))
+        }
         "/readyz" if shared.is_ready().await => Some(text(is_head, StatusCode::OK, "ok\n")),
         "/readyz" => Some(text(
             is_head,

@@ -24,10 +24,15 @@ use crate::telemetry::event::GatewayEvent;
 /// How long is waited when the machine has no room for another connection.
 const BREATH: Duration = Duration::from_millis(50);
 
+/// How long calls may still take whose clients were cut off.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+
 impl Gateway {
-    /// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns.
+    /// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns. Answers
+    /// that take too long for that ([`stop_time`](crate::GatewayLimits::stop_time)) are cut.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
         let open = TaskTracker::new();
+        let cut = CancellationToken::new();
         let places = Arc::new(Semaphore::new(self.shared.setup.limits.connections.max(1)));
         loop {
             let taken = async {
@@ -41,9 +46,11 @@ impl Gateway {
                 (place, taken) = taken => match taken {
                     Ok((stream, _)) => {
                         let connection = connection(stream, Arc::clone(&self.shared), stop.clone());
+                        let cut = cut.clone();
                         open.spawn(async move {
                             let _place = place;
-                            connection.await;
+                            // Whoever is cut off is no longer waited for: the call goes on to be recorded.
+                            cut.run_until_cancelled_owned(connection).await;
                         });
                     }
                     Err(error) => {
@@ -56,9 +63,23 @@ impl Gateway {
         drop(listener);
         self.shared.closing.cancel();
         open.close();
-        open.wait().await;
         self.shared.tasks.close();
-        self.shared.tasks.wait().await;
+        let ended = async {
+            open.wait().await;
+            self.shared.tasks.wait().await;
+        };
+        let stop_time = self.shared.setup.limits.stop_time;
+        if tokio::time::timeout(stop_time, ended).await.is_err() {
+            self.shared.tell(GatewayEvent::Warning(format!(
+                "{} answers were not finished within {} seconds and are cut",
+                open.len(),
+                stop_time.as_secs()
+            )));
+            cut.cancel();
+            open.wait().await;
+            // What was received of their answers is recorded, if the upstreams end soon.
+            let _ = tokio::time::timeout(LAST_WRITES, self.shared.tasks.wait()).await;
+        }
         self.shared.finish_traces().await;
     }
 }

@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use throughline_engine::Host;
-use throughline_store::Millis;
+use throughline_store::{Millis, Owner};
 use tokio::sync::broadcast;
 
 use crate::telemetry::activity::Activity;
 use crate::telemetry::event::{GatewayEvent, GatewayEvents};
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::outbox::Outbox;
 use crate::telemetry::request_context::RequestContext;
 use crate::telemetry::runs::{RunTotals, Runs};
 
@@ -22,11 +24,22 @@ const WAITING: usize = 1_024;
 #[derive(Clone, Debug)]
 pub(crate) struct FeedEntry {
     pub(crate) at_ms: Millis,
-    pub(crate) event: GatewayEvent,
+    pub(crate) event: FeedEvent,
+}
+
+/// An event, and where it was.
+#[derive(Clone, Debug)]
+pub(crate) enum FeedEvent {
+    /// At this gateway.
+    Here(GatewayEvent),
+    /// At another gateway on the same record, as it was told.
+    Elsewhere(Value),
 }
 
 /// The board of a tenant.
 pub(crate) struct EventFeed {
+    owner: Owner,
+    outbox: Arc<Outbox>,
     outer: Arc<dyn GatewayEvents>,
     host: Arc<dyn Host>,
     metrics: Arc<Metrics>,
@@ -37,8 +50,16 @@ pub(crate) struct EventFeed {
 }
 
 impl EventFeed {
-    pub(crate) fn new(outer: Arc<dyn GatewayEvents>, host: Arc<dyn Host>, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(
+        owner: Owner,
+        outbox: Arc<Outbox>,
+        outer: Arc<dyn GatewayEvents>,
+        host: Arc<dyn Host>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
+            owner,
+            outbox,
             outer,
             host,
             metrics,
@@ -51,6 +72,16 @@ impl EventFeed {
     /// What a run of a client did so far.
     pub(crate) fn run_totals(&self, run: &str) -> RunTotals {
         self.runs.totals(run)
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn is_listened_to(&self) -> bool {
+        self.board.receiver_count() > 0
+    }
+
+    /// Tells those who listen what happened at another gateway.
+    pub(crate) fn tell_listeners(&self, entry: FeedEntry) {
+        let _ = self.board.send(entry);
     }
 
     /// Everything that happens from now on.
@@ -69,10 +100,14 @@ impl GatewayEvents for EventFeed {
             self.runs.count(run, &event);
         }
         self.activity.note(&event, self.host.now_ms());
-        if self.board.receiver_count() > 0 {
+        if self.is_listened_to() {
             // Nobody may be left by now, which is no trouble.
-            let _ = self.board.send(FeedEntry { at_ms: self.host.now_ms(), event: event.clone() });
+            self.tell_listeners(FeedEntry {
+                at_ms: self.host.now_ms(),
+                event: FeedEvent::Here(event.clone()),
+            });
         }
+        self.outbox.put(&self.owner, self.host.now_ms(), &event);
         self.outer.tell(event);
     }
 }

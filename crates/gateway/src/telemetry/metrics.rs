@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use throughline_engine::{EngineEvent, RecoveryAction};
-use throughline_store::{NewCall, StoreError};
+use throughline_store::{NewCall, PoolStatus, StoreError};
 
 use crate::telemetry::event::GatewayEvent;
 
@@ -122,8 +122,12 @@ pub(crate) struct Metrics {
     cost_micro_usd: AtomicU64,
     unpriced: AtomicU64,
     compactions: CounterFamily<1>,
+    freed_tokens: AtomicU64,
     recoveries: CounterFamily<1>,
     record_errors: CounterFamily<1>,
+    write_conflicts: CounterFamily<1>,
+    record_reads: Histogram,
+    record_writes: Histogram,
     warnings: AtomicU64,
     open: AtomicI64,
     added: Histogram,
@@ -169,6 +173,7 @@ impl Default for Metrics {
                 "Compactions by outcome.",
                 ["outcome"],
             ),
+            freed_tokens: AtomicU64::new(0),
             recoveries: CounterFamily::new(
                 "throughline_recoveries_total",
                 "What was done to get calls through, by what it was.",
@@ -178,6 +183,21 @@ impl Default for Metrics {
                 "throughline_record_errors_total",
                 "Operations the record failed at, by kind.",
                 ["kind"],
+            ),
+            write_conflicts: CounterFamily::new(
+                "throughline_write_conflicts_total",
+                "Writes that another process was in the way of, by kind.",
+                ["kind"],
+            ),
+            record_reads: Histogram::new(
+                "throughline_record_read_seconds",
+                "Time a reading operation of the record took, with the wait for a connection.",
+                ADDED_BOUNDS,
+            ),
+            record_writes: Histogram::new(
+                "throughline_record_write_seconds",
+                "Time a writing operation of the record took, with the wait for a connection.",
+                ADDED_BOUNDS,
             ),
             warnings: AtomicU64::new(0),
             open: AtomicI64::new(0),
@@ -214,6 +234,11 @@ impl Metrics {
     /// How long the end of an answer waited for the record.
     pub(crate) fn commit_wait(&self, took: Duration) {
         self.commit_wait.observe(took);
+    }
+
+    /// How long the record took.
+    pub(crate) fn record_operation(&self, writes: bool, took: Duration) {
+        if writes { &self.record_writes } else { &self.record_reads }.observe(took);
     }
 
     pub(crate) fn call(&self, wire: &'static str, upstream: &str, end: UpstreamOutcome, took: Duration) {
@@ -264,7 +289,18 @@ impl Metrics {
 
     /// What the record failed at. That something is not there, or cannot be, is no failure of its.
     pub(crate) fn record_error(&self, error: &StoreError) {
+        let conflict = match error {
+            StoreError::VersionConflict { .. } => Some("version"),
+            StoreError::LeaseLost { .. } => Some("lease_lost"),
+            StoreError::Locked { .. } => Some("locked"),
+            _ => None,
+        };
+        if let Some(kind) = conflict {
+            self.write_conflicts.add([kind.into()], 1);
+            return;
+        }
         let kind = match error {
+            StoreError::Unreachable { .. } => "unreachable",
             StoreError::Damaged { .. } | StoreError::ArtifactDamaged { .. } => "damaged",
             StoreError::DiskFull { .. } => "disk_full",
             StoreError::ReadOnly { .. } => "read_only",
@@ -288,7 +324,11 @@ impl Metrics {
 
     fn count_engine_event(&self, event: &EngineEvent) {
         let outcome = match event {
-            EngineEvent::CompactionCompleted { .. } => "completed",
+            EngineEvent::CompactionCompleted { report, .. } => {
+                let freed = report.tokens.before.saturating_sub(report.tokens.after);
+                self.freed_tokens.fetch_add(freed, Ordering::Relaxed);
+                "completed"
+            }
             EngineEvent::CompactionNoOp { .. } => "no_op",
             EngineEvent::CompactionAborted { .. } => "aborted",
             EngineEvent::CompactionBlocked { .. } => "blocked",
@@ -324,8 +364,19 @@ impl Metrics {
         head(&mut out, "throughline_unpriced_calls_total", "Calls without a known price.", "counter");
         let _ = writeln!(out, "throughline_unpriced_calls_total {unpriced}");
         self.compactions.write(&mut out);
+        let (name, freed) = ("throughline_freed_tokens_total", self.freed_tokens.load(Ordering::Relaxed));
+        head(
+            &mut out,
+            name,
+            "Estimated tokens by which compactions made the next prompt smaller.",
+            "counter",
+        );
+        let _ = writeln!(out, "{name} {freed}");
         self.recoveries.write(&mut out);
         self.record_errors.write(&mut out);
+        self.write_conflicts.write(&mut out);
+        self.record_reads.write(&mut out);
+        self.record_writes.write(&mut out);
         head(&mut out, "throughline_warnings_total", "Warnings to the operator of the gateway.", "counter");
         let _ = writeln!(out, "throughline_warnings_total {}", self.warnings.load(Ordering::Relaxed));
         head(&mut out, "throughline_open_answers", "Answers that are on their way out.", "gauge");
@@ -335,6 +386,21 @@ impl Metrics {
         self.upstream.write(&mut out);
         out
     }
+}
+
+/// What is known of the fleet, in the same form: how many gateways there are, and this one's connections to the server.
+pub(crate) fn render_fleet(gateways: u32, pool: PoolStatus) -> String {
+    let mut out = String::new();
+    head(&mut out, "throughline_gateways", "Gateways on this record, as this one sees it.", "gauge");
+    let _ = writeln!(out, "throughline_gateways {gateways}");
+    let help =
+        "Connections of this process to the database: allowed, open, idle, and callers that wait for one.";
+    head(&mut out, "throughline_database_connections", help, "gauge");
+    let PoolStatus { most, open, idle, waiting } = pool;
+    for (state, count) in [("allowed", most), ("open", open), ("idle", idle), ("waiting", waiting)] {
+        let _ = writeln!(out, "throughline_database_connections{{state=\"{state}\"}} {count}");
+    }
+    out
 }
 
 fn head(out: &mut String, name: &str, help: &str, kind: &str) {

@@ -1,6 +1,7 @@
-//! A layer over the store that counts failures and recorded calls. It changes no result.
+//! A layer over the store that counts failures and recorded calls, and how long it took. It changes no result.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use throughline_store::{NewCall, Result, Store, StoreLayer, StoreMethod};
 
@@ -15,8 +16,11 @@ pub(crate) struct InstrumentedStore {
 impl StoreLayer for InstrumentedStore {
     type Inner = dyn Store;
 
-    fn around<T>(&self, _: StoreMethod, run: impl FnOnce(&Self::Inner) -> Result<T>) -> Result<T> {
-        run(self.inner.as_ref()).inspect_err(|error| self.metrics.record_error(error))
+    fn around<T>(&self, method: StoreMethod, run: impl FnOnce(&Self::Inner) -> Result<T>) -> Result<T> {
+        let began = Instant::now();
+        let done = run(self.inner.as_ref());
+        self.metrics.record_operation(method.writes, began.elapsed());
+        done.inspect_err(|error| self.metrics.record_error(error))
     }
 
     fn calls_recorded(&self, calls: &[NewCall]) {

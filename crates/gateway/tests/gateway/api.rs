@@ -64,6 +64,11 @@ async fn what_was_said_is_listed_shown_searched_and_added_up() {
     assert_eq!(view["items"].as_array().unwrap().len(), 6);
     let (_, found) = stage.get("/api/search?q=lighthouse&role=user&limit=2").await;
     assert_eq!(found["hits"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        found["first_words"][id.as_str()],
+        one["first_words"],
+        "a hit is named as its conversation is"
+    );
     let (_, usage) = stage.get("/api/usage?session=last").await;
     assert_eq!(usage["total"]["calls"], 3);
 }

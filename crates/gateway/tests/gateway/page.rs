@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use throughline_gateway::{AccessPolicy, AccessTokens, NewToken, OperatorTools, SettingChange, TokenLimits};
+use throughline_store::{IdLength, ImportReport, Importer, Owner, SessionId};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::WireFormat;
 
@@ -234,6 +235,63 @@ async fn calls_say_what_was_sent_and_a_compaction_what_it_did() {
     assert_eq!(ask(&stage, "GET", "/api/sessions/last", &[], None).await.status, 404);
     // The same client goes on: its next request begins anew.
     talk(&stage, None, "hello", 1).await;
+}
+
+#[tokio::test]
+async fn calls_for_a_chart_are_counted_as_all_are() {
+    let stage = Stage::new(None, yes()).await;
+    talk(&stage, None, "hello", 9).await;
+    let calls = async |query: &str| {
+        ask(&stage, "GET", &format!("/api/sessions/last/calls{query}"), &[], None).await.json()
+    };
+    let all = calls("").await;
+    assert_eq!(all["calls"].as_array().unwrap().len(), 9);
+    // The scripted upstream has no cache, so every call missed it and is shown.
+    assert_eq!((&all["total_calls"], &all["missed_calls"]), (&json!(9), &json!(9)));
+    for points in ["?points=9", "?points=3"] {
+        let shown = calls(points).await;
+        assert_eq!((&shown["calls"], &shown["total_calls"]), (&all["calls"], &json!(9)), "{points}");
+    }
+    for wrong in ["?points=0", "?points=10001", "?points=x"] {
+        let path = format!("/api/sessions/last/calls{wrong}");
+        assert_eq!(ask(&stage, "GET", &path, &[], None).await.status, 400);
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_by_the_client_shows_the_client_s_own_summary() {
+    let stage = Stage::new(None, yes()).await;
+    let log = tempfile::Builder::new().suffix(".jsonl").tempfile().unwrap();
+    let lines =
+        [("user", "fix it"), ("assistant", "done"), ("user", "So far: it is fixed."), ("user", "go on")];
+    let mut text = String::new();
+    for (at, (role, words)) in lines.iter().enumerate() {
+        let parent = at.checked_sub(1).map(|before| format!("m{before}"));
+        let line = json!({
+            "type": role, "uuid": format!("m{at}"), "parentUuid": parent, "sessionId": "s1", "isCompactSummary": at == 2,
+            "timestamp": format!("2026-11-10T10:00:0{at}.000Z"), "message": { "role": role, "content": words },
+        });
+        text.push_str(&format!("{line}\n"));
+    }
+    std::fs::write(log.path(), text).unwrap();
+    let (mut report, mut drawn) = (ImportReport::default(), 0);
+    let mut new_id = |at_ms| {
+        drawn += 1;
+        SessionId::new(at_ms, drawn, IdLength::Local)
+    };
+    let mut importer = Importer::new(stage.store.as_ref(), Owner::default(), &mut new_id, |_| None);
+    importer.import_path(log.path(), &mut report, &mut |_| {}).unwrap();
+    let list = ask(&stage, "GET", "/api/sessions", &[], None).await.json();
+    let opened = list["sessions"][0]["tip"]["id"].as_str().unwrap().to_owned();
+    let page = ask(&stage, "GET", &format!("/api/sessions/{opened}/compaction"), &[], None).await.json();
+    assert_eq!((&page["turning"]["kind"], &page["summary"]), (&json!("compression"), &Value::Null));
+    assert_eq!(page["before"].as_array().unwrap().len(), 2);
+    let after = page["after"].as_array().unwrap();
+    assert_eq!(after.len(), 1, "{page:#}");
+    assert_eq!(
+        (&after[0]["seq"], &after[0]["message"]["content"]),
+        (&json!(2), &json!("So far: it is fixed."))
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Tool definitions by need: what leaves the prompt, and how it comes back.
 
 use serde_json::{Value, json};
+use throughline_gateway::{AccessPolicy, AccessTokens, TokenLimits};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::WireFormat;
 use throughline_wire::{Answer, AnswerDraft, AnswerPart, Delta, StreamDecoder, ToolCall};
@@ -155,6 +156,32 @@ async fn a_tool_that_left_comes_back_when_the_model_needs_it() {
             assert!(bodies[1].contains("These tools can be called now: planner_7"), "{}", bodies[1]);
         }
     }
+}
+
+/// The mode of an access token counts before that of the program, and both before the mode of everybody.
+#[tokio::test]
+async fn thrift_of_one_access_token_is_nobody_else_s() {
+    let mut book = AccessTokens::default();
+    let mut add =
+        |name: &str, byte: u8| book.add(name, name, &[byte; 32], 0, TokenLimits::default()).unwrap();
+    let tokens = [add("ci", 1), add("desktop", 2)];
+    let mut stage = Stage::new(Some(200_000), Script::answering(|_| Reply::text("yes"))).await;
+    stage.access = AccessPolicy::Tokens(book);
+    stage.more_settings = "economy: { mode: off, clients: { gateway: { mode: balanced } }, tokens: { ci: { mode: thrift } } }\n";
+    stage.start().await;
+    let mut client = Client::new(WireFormat::Chat);
+    client.say("Plan it.");
+    let body = json!({ "model": PRICED, "tools": client.tools, "messages": client.messages }).to_string();
+    for token in &tokens {
+        let request =
+            stage.http.post(stage.at("/v1/chat/completions")).header("content-type", "application/json");
+        let request =
+            request.header("x-throughline-token", token).header("authorization", "Bearer sk-of-the-client");
+        assert_eq!(request.body(body.clone()).send().await.unwrap().status(), 200);
+    }
+    let sent = sent_tools(&stage);
+    assert!(has(&sent[0], "find_tools") && !has(&sent[0], "planner_3"), "{:?}", names(&sent[0]));
+    assert_eq!(sent[1], client.tools, "nothing leaves the prompt of the other token");
 }
 
 #[tokio::test]

@@ -91,6 +91,7 @@ fn growth_goes_to_the_tip_whatever_its_view() {
     world.counts(&log);
     let root = world.session("claude-code", "s1");
     let compacted = Continuation {
+        lease: None,
         from: root.id.clone(),
         id: SessionId::from_text("tip"),
         reason: EndReason::COMPRESSION,
@@ -204,6 +205,7 @@ fn an_import_that_was_broken_off_is_taken_up() {
             // Broken off between opening the continuation and writing into it.
             let root = world.session("claude-code", "s1");
             let empty = Continuation {
+                lease: None,
                 from: root.id,
                 id: SessionId::from_text("empty"),
                 reason: EndReason::COMPRESSION,

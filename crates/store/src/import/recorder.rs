@@ -292,6 +292,7 @@ impl Recorder<'_> {
             tries += 1;
             let id = (self.new_id)(compaction.at_ms);
             let continuation = Continuation {
+                lease: None,
                 from: tip.id.clone(),
                 id: id.clone(),
                 reason: EndReason::COMPRESSION,

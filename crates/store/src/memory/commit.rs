@@ -12,7 +12,8 @@ use super::state::MemoryState;
 
 impl MemoryState {
     pub(super) fn continue_session(&mut self, owner: &Owner, continuation: Continuation) -> Result<Session> {
-        let Continuation { from, id, reason, at_ms, made_at_seq, summary, view } = continuation;
+        let Continuation { from, id, reason, at_ms, made_at_seq, lease, summary, view } = continuation;
+        lease.as_ref().map_or(Ok(()), |lease| self.check_lease(lease))?;
         let from = self.find(owner, &from)?.clone();
         if from.ended_ms.is_some() {
             return Err(ended(&from, self.tip(from.chain)));

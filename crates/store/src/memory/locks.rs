@@ -1,9 +1,9 @@
 //! Guards and locks of the record in memory.
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
+use crate::sessions::lock::{Holder, Lease, LockDecision, LockOutcome, LockRecord, LockRequest};
 
 use super::state::MemoryState;
 
@@ -48,20 +48,31 @@ impl MemoryState {
     }
 
     pub(super) fn lock(&mut self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> LockOutcome {
-        let held = self.locks.get(&request.name);
-        let renewed = held.filter(|held| held.holder == request.holder);
-        let since_ms = renewed.map_or(request.now_ms, |held| held.since_ms);
-        let outcome = request.decide(held.cloned(), is_alive);
-        if matches!(outcome, LockOutcome::Taken { .. }) {
-            let held = LockRecord {
-                name: request.name.clone(),
-                holder: request.holder.clone(),
-                since_ms,
-                expires_ms: request.expires_ms,
-            };
-            self.locks.insert(request.name.clone(), held);
-        }
-        outcome
+        let held = self.locks.get(&request.name).cloned();
+        let renewed_since = held.as_ref().map(|held| held.since_ms);
+        let taken_since = request.taken_since_ms(held.as_ref());
+        let (since_ms, from) = match request.decide(held, is_alive) {
+            LockDecision::Leave(held) => return LockOutcome::HeldBy(held),
+            LockDecision::Renew => (renewed_since.unwrap_or(taken_since), None),
+            LockDecision::Take { from } => (taken_since, from),
+        };
+        let held = LockRecord {
+            name: request.name.clone(),
+            holder: request.holder.clone(),
+            since_ms,
+            expires_ms: request.expires_ms,
+        };
+        self.locks.insert(request.name.clone(), held);
+        LockOutcome::Taken { from, fence: since_ms.unsigned_abs() }
+    }
+
+    /// Refuses a write under a lease that is not its holder's any more.
+    pub(super) fn check_lease(&self, lease: &Lease) -> Result<()> {
+        let is_held = self
+            .locks
+            .get(&lease.name)
+            .is_some_and(|held| held.holder == lease.holder && held.since_ms.unsigned_abs() == lease.fence);
+        if is_held { Ok(()) } else { Err(StoreError::LeaseLost { name: lease.name.clone() }) }
     }
 
     pub(super) fn unlock(&mut self, name: &str, holder: &Holder) {

@@ -3,6 +3,11 @@
 
 use std::cmp::Ordering;
 
+use throughline_search::matching::Matcher;
+use throughline_search::query::{ParsedQuery, SearchMethod};
+use throughline_search::rank::{HitSource, RankedHit, SearchCandidate, best};
+use throughline_search::snippet::{beginning, passage};
+use throughline_search::{MatchedWords, SearchMode, Snippet};
 use throughline_transcript::{ContentHash, Role};
 
 use crate::artifacts::artifact::ArtifactId;
@@ -10,14 +15,8 @@ use crate::artifacts::pieces::pieces;
 use crate::error::Result;
 use crate::ids::{Millis, Owner};
 use crate::message::StoredMessage;
-use crate::search::matching::Matcher;
-use crate::search::query::{ParsedQuery, SearchMethod};
-use crate::search::rank::{HitSource, RankedHit, SearchCandidate, best};
-use crate::search::request::{
-    ArtifactLocation, Hit, MatchedWords, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet,
-};
+use crate::search::request::{ArtifactLocation, Hit, Neighbour, SearchAnswer, SearchQuery};
 use crate::search::searchable::searchable_text;
-use crate::search::snippet::{beginning, passage};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 

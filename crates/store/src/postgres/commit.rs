@@ -19,7 +19,7 @@ use super::rows::{
 };
 use super::sessions::{self, line_of, members_for_writing, share_families};
 use super::value::{self, SqlValue, count, int, opt_count, text, values};
-use super::views;
+use super::{guards, views};
 
 /// Refuses a session that has ended, naming where its conversation goes on.
 pub(super) fn require_open(tx: &Tx<'_>, session: &Session) -> PgResult<()> {
@@ -31,7 +31,8 @@ pub(super) fn require_open(tx: &Tx<'_>, session: &Session) -> PgResult<()> {
 }
 
 pub(super) fn continue_session(tx: &Tx<'_>, owner: &Owner, continuation: &Continuation) -> PgResult<Session> {
-    let Continuation { from, id, reason, at_ms, made_at_seq, summary, view } = continuation;
+    let Continuation { from, id, reason, at_ms, made_at_seq, lease, summary, view } = continuation;
+    lease.as_ref().map_or(Ok(()), |lease| guards::check_lease(tx, lease))?;
     let (at_ms, made_at_seq) = (*at_ms, *made_at_seq);
     share_families(tx, owner);
     let from = require_for_writing(tx, owner, from)?;

@@ -23,6 +23,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{NoTls, Row, SimpleQueryMessage};
 
 use crate::error::{Result, StoreError};
+use crate::fleet::PoolStatus;
 
 use super::address::ServerAddress;
 use super::error::{PgError, PgResult};
@@ -259,6 +260,17 @@ impl ServerPool {
     /// Makes sure that the server can be reached, without trying again.
     pub(super) fn reach(&self) -> Result<()> {
         self.connect().map(drop).map_err(|error| self.failure(error, "connecting"))
+    }
+
+    /// How many connections there are.
+    pub(super) fn pool_status(&self) -> PoolStatus {
+        let status = self.pool.status();
+        PoolStatus {
+            most: status.max_size as u64,
+            open: status.size as u64,
+            idle: u64::try_from(status.available).unwrap_or_default(),
+            waiting: u64::try_from(status.waiting).unwrap_or_default(),
+        }
     }
 
     fn connect(&self) -> PgResult<Client> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use throughline_search::belonging::Belonging;
 use tokio_postgres::Row;
 
 use crate::artifacts::artifact::ArtifactId;
@@ -13,7 +14,6 @@ use crate::copy::{
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::message_codec::unpack_skeleton;
-use crate::search::belonging::Belonging;
 use crate::sqlite::{SqliteStore, StoreProgress};
 
 use super::PostgresStore;

@@ -2,14 +2,15 @@
 
 use tokio_postgres::Row;
 
+use crate::error::StoreError;
 use crate::ids::Millis;
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
+use crate::sessions::lock::{Holder, Lease, LockDecision, LockOutcome, LockRecord, LockRequest};
 
 use super::connection::Tx;
-use super::error::PgResult;
+use super::error::{PgError, PgResult};
 use super::rows::{chain_of, from_json_text, json_text};
-use super::value::{SqlValue, int, opt_int, text, values};
+use super::value::{SqlValue, count, int, opt_int, text, values};
 
 /// Where a guard is: owner, kind, chain, endpoint, model. A chain is named by the ordinal of its first session: its
 /// continuations share its guards.
@@ -82,6 +83,19 @@ fn lock_record(row: &Row) -> PgResult<LockRecord> {
     })
 }
 
+/// The lock of a row, its fencing number, and what the server's clock says.
+fn held_lock(tx: &Tx<'_>, name: &str) -> PgResult<(Option<(LockRecord, u64)>, Millis)> {
+    let clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8";
+    let held = concat!("SELECT ", lock_columns!(), ", fence FROM locks WHERE name = $1");
+    let answers = tx.queries(vec![(clock, values![]), (held, values![name])])?;
+    let mut answers = answers.into_iter().map(|rows| rows.into_iter().next());
+    let (clock, held) = (answers.next().flatten(), answers.next().flatten());
+    let now_ms = int(&clock.ok_or_else(|| PgError::unreadable("the server has no clock"))?, 0)?;
+    let held = held.map(|row| Ok::<_, PgError>((lock_record(&row)?, count(&row, 7)?))).transpose()?;
+    Ok((held, now_ms))
+}
+
+/// Takes a lock, or says who has it. Whether a lease is over is decided by the clock of the server: those of gateways differ.
 pub(super) fn lock(
     tx: &Tx<'_>,
     request: &LockRequest,
@@ -89,35 +103,55 @@ pub(super) fn lock(
 ) -> PgResult<LockOutcome> {
     // Those who want a lock that nobody has take turns too: there is no row to wait for yet.
     tx.query_later("SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", values![&request.name]);
-    let held = tx.query_opt(
-        concat!("SELECT ", lock_columns!(), " FROM locks WHERE name = $1"),
-        values![&request.name],
+    let (held, now_ms) = held_lock(tx, &request.name)?;
+    let lasts_ms = request.expires_ms.saturating_sub(request.now_ms);
+    let request = LockRequest { now_ms, expires_ms: now_ms.saturating_add(lasts_ms), ..request.clone() };
+    let (held, fence) = held.map_or((None, 0), |(held, fence)| (Some(held), fence));
+    let renewed_since = held.as_ref().map(|held| held.since_ms);
+    let taken_since = request.taken_since_ms(held.as_ref());
+    let (since_ms, from, fence) = match request.decide(held, is_alive) {
+        LockDecision::Leave(held) => return Ok(LockOutcome::HeldBy(held)),
+        LockDecision::Renew => (renewed_since.unwrap_or(taken_since), None, fence),
+        LockDecision::Take { from } => {
+            let row = tx.query_one("SELECT nextval('lock_fences')", values![])?;
+            (taken_since, from, count(&row, 0)?)
+        }
+    };
+    let holder = &request.holder;
+    tx.later(
+        concat!(
+            "INSERT INTO locks (",
+            lock_columns!(),
+            ", fence) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO UPDATE SET host = excluded.host, \
+             process_id = excluded.process_id, process_start = excluded.process_start, what = excluded.what, \
+             since_ms = excluded.since_ms, expires_ms = excluded.expires_ms, fence = excluded.fence"
+        ),
+        values![
+            &request.name,
+            &holder.host,
+            i64::from(holder.process_id),
+            holder.process_start.cast_signed(),
+            &holder.what,
+            since_ms,
+            request.expires_ms,
+            fence,
+        ],
+    );
+    Ok(LockOutcome::Taken { from, fence })
+}
+
+/// Refuses a write under a lease that is not its holder's any more, and keeps others from taking it over until the
+/// transaction ends. The holder is compared too: a gateway of the release before takes locks over without a new number.
+pub(super) fn check_lease(tx: &Tx<'_>, lease: &Lease) -> PgResult<()> {
+    let row = tx.query_opt(
+        concat!("SELECT ", lock_columns!(), ", fence FROM locks WHERE name = $1 FOR SHARE"),
+        values![&lease.name],
     )?;
-    let held = held.as_ref().map(lock_record).transpose()?;
-    let renewed_since = held.as_ref().filter(|held| held.holder == request.holder).map(|held| held.since_ms);
-    let outcome = request.decide(held, is_alive);
-    if matches!(outcome, LockOutcome::Taken { .. }) {
-        let holder = &request.holder;
-        tx.later(
-            concat!(
-                "INSERT INTO locks (",
-                lock_columns!(),
-                ") VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO UPDATE SET host = excluded.host, \
-                 process_id = excluded.process_id, process_start = excluded.process_start, what = excluded.what, \
-                 since_ms = excluded.since_ms, expires_ms = excluded.expires_ms"
-            ),
-            values![
-                &request.name,
-                &holder.host,
-                i64::from(holder.process_id),
-                holder.process_start.cast_signed(),
-                &holder.what,
-                renewed_since.unwrap_or(request.now_ms),
-                request.expires_ms,
-            ],
-        );
-    }
-    Ok(outcome)
+    let is_held = match &row {
+        Some(row) => lock_record(row)?.holder == lease.holder && count(row, 7)? == lease.fence,
+        None => false,
+    };
+    if is_held { Ok(()) } else { Err(StoreError::LeaseLost { name: lease.name.clone() }.into()) }
 }
 
 pub(super) fn unlock(tx: &Tx<'_>, name: &str, holder: &Holder) {

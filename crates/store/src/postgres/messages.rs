@@ -1,5 +1,6 @@
 //! Messages: appending them with their artifacts, and reading them back.
 
+use throughline_search::belonging::Belonging;
 use throughline_transcript::ContentHash;
 use tokio_postgres::Row;
 
@@ -10,7 +11,6 @@ use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage, speaks_as};
 use crate::message_codec::{self, PackedBody};
-use crate::search::belonging::Belonging;
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};

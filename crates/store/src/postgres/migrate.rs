@@ -18,7 +18,10 @@ pub(super) struct SchemaStep {
 }
 
 /// Every change there was, in order.
-pub(super) const STEPS: &[SchemaStep] = &[SchemaStep { sql: include_str!("schema.sql"), known_by: 1 }];
+pub(super) const STEPS: &[SchemaStep] = &[
+    SchemaStep { sql: include_str!("schema.sql"), known_by: 1 },
+    SchemaStep { sql: include_str!("schema_gateways.sql"), known_by: 1 },
+];
 
 /// The oldest server that has what is used: numbers of transactions with an epoch, and asking what became of them.
 const OLDEST_SERVER: i64 = 130_000;

@@ -1,4 +1,4 @@
-//! The index of a record on a server, in the forms of `crate::search::fingerprint`.
+//! The index of a record on a server, in the forms of `throughline_search::fingerprint`.
 //!
 //! Every owner has an index of their own, and its rows are numbered in the order of messages and pieces. What is new is in
 //! `search_open`, one list of fingerprints a row, written together with its message or piece, so that writers do not wait for each other. Once an
@@ -8,15 +8,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use throughline_search::belonging::Belonging;
+use throughline_search::fingerprint::{FingerprintList, FingerprintSet, encode_list, slices, unfold_slice};
+use throughline_search::segments::{MESSAGES, PIECES, SegmentLayout};
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::coding::{role_of, speaker_of};
 use crate::ids::Owner;
 use crate::message_codec::unpack_skeleton;
-use crate::search::belonging::Belonging;
-use crate::search::fingerprint::{FingerprintList, FingerprintSet, encode_list, slices, unfold_slice};
 use crate::search::searchable::searchable_text;
-use crate::search::segments::{MESSAGES, PIECES, SegmentLayout};
 
 use super::connection::Tx;
 use super::error::PgResult;

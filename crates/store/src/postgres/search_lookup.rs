@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use throughline_search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
+use throughline_search::segments::IndexSegment;
+
 use crate::record_search::source::{LookupTerms, SegmentLookup};
-use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
-use crate::search::segments::IndexSegment;
 
 use super::error::{PgError, PgResult};
 use super::search_index::IndexKind;

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use throughline_search::meaning::{Nearest, QuestionVector};
+use throughline_search::segments::ARTIFACT_ROWS;
 use throughline_transcript::Role;
 use tokio_postgres::Row;
 
@@ -15,8 +17,6 @@ use crate::record_search::source::{
     ArtifactReference, MessageRows, PieceRow, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource,
     speaker_and_writer, tool_names,
 };
-use crate::search::meaning::{Nearest, QuestionVector};
-use crate::search::segments::ARTIFACT_ROWS;
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 

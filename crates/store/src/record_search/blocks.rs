@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::search::fingerprint::BlockSet;
-use crate::search::passages::Commonness;
-use crate::search::query::ParsedQuery;
-use crate::search::question::Question;
-use crate::search::segments::IndexSegment;
+use throughline_search::fingerprint::BlockSet;
+use throughline_search::passages::Commonness;
+use throughline_search::query::ParsedQuery;
+use throughline_search::question::Question;
+use throughline_search::segments::IndexSegment;
 
 use super::source::{SearchSource, SegmentLookup, SourceResult};
 

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use throughline_search::matching::Matcher;
+use throughline_search::rank::RankedHit;
+use throughline_search::segments::ARTIFACT_ROWS;
+use throughline_search::snippet::{beginning, passage};
+use throughline_search::{MatchedWords, Snippet};
+
 use crate::coding::int;
 use crate::ids::SessionId;
-use crate::search::matching::Matcher;
-use crate::search::rank::RankedHit;
-use crate::search::request::{ArtifactLocation, Hit, MatchedWords, Neighbour, Snippet};
-use crate::search::segments::ARTIFACT_ROWS;
-use crate::search::snippet::{beginning, passage};
+use crate::search::request::{ArtifactLocation, Hit, Neighbour};
 use crate::sessions::chain::{LinePart, line};
 
 use super::references::newest_reference;

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use crate::search::meaning::{MeaningReport, Nearest};
-use crate::search::passages::PassageCandidate;
+use throughline_search::meaning::{MeaningReport, Nearest};
+use throughline_search::passages::PassageCandidate;
 
 use super::QuestionMeaning;
 use super::scope::SearchScope;

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::search::fingerprint::{BlockSet, fingerprints_of_any, rarest_triples};
-use crate::search::query::ParsedQuery;
-use crate::search::segments::IndexSegment;
+use throughline_search::fingerprint::{BlockSet, fingerprints_of_any, rarest_triples};
+use throughline_search::query::ParsedQuery;
+use throughline_search::segments::IndexSegment;
 
 use super::blocks::QuestionBlocks;
 use super::scope::SearchScope;

@@ -7,21 +7,22 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use throughline_search::MatchedWords;
+use throughline_search::meaning::Nearest;
+use throughline_search::passages::{
+    Commonness, MatchedWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
+    tally_windows_and, word_set,
+};
+use throughline_search::question::Question;
+use throughline_search::rank::{HitSource, RankedHit};
+use throughline_search::snippet::one_line;
+use throughline_search::windows::{PASSAGE_WORDS, count_words, first_words, last_words};
 use throughline_transcript::Role;
 
 use crate::artifacts::artifact::ArtifactId;
 use crate::coding::int;
 use crate::ids::Millis;
-use crate::search::meaning::Nearest;
-use crate::search::passages::{
-    Commonness, MatchedWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
-    tally_windows_and, word_set,
-};
-use crate::search::question::Question;
-use crate::search::rank::{HitSource, RankedHit};
-use crate::search::request::{ArtifactLocation, Hit, MatchedWords};
-use crate::search::snippet::one_line;
-use crate::search::windows::{PASSAGE_WORDS, count_words, first_words, last_words};
+use crate::search::request::{ArtifactLocation, Hit};
 
 use super::blocks::QuestionBlocks;
 use super::hits::{HitBuilder, HitLocation, RunsOf};

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use throughline_search::belonging::{
+    chain_fingerprint, owner_fingerprint, role_fingerprint, tool_fingerprint,
+};
+
 use crate::coding::int;
-use crate::search::belonging::{chain_fingerprint, owner_fingerprint, role_fingerprint, tool_fingerprint};
 use crate::search::request::{SearchQuery, UnseenMessage};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;

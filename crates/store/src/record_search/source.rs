@@ -6,6 +6,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use throughline_search::fingerprint::BlockSet;
+use throughline_search::meaning::{Nearest, QuestionVector};
+use throughline_search::rank::HitSource;
+use throughline_search::segments::IndexSegment;
 use throughline_transcript::{Role, SharedText, decode_message};
 
 use crate::artifacts::artifact::ArtifactId;
@@ -13,11 +17,7 @@ use crate::coding::{MACHINE_WRITTEN, role_of, speaker_of};
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::message_codec::unpack_skeleton;
-use crate::search::fingerprint::BlockSet;
-use crate::search::meaning::{Nearest, QuestionVector};
-use crate::search::rank::HitSource;
 use crate::search::searchable::searchable_text;
-use crate::search::segments::IndexSegment;
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 

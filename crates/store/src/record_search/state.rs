@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::search::matching::Matcher;
-use crate::search::prefilter::Prefilter;
-use crate::search::query::{ParsedQuery, SearchMethod};
-use crate::search::rank::{HitSource, SearchCandidate};
+use throughline_search::matching::Matcher;
+use throughline_search::query::{ParsedQuery, SearchMethod};
+use throughline_search::rank::{HitSource, SearchCandidate};
+
+use crate::record_search::prefilter::Prefilter;
 
 use super::references::newest_reference;
 use super::scope::SearchScope;

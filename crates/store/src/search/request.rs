@@ -1,23 +1,11 @@
 //! Search requests and their results.
 
+use throughline_search::meaning::MeaningReport;
+use throughline_search::{MatchedWords, SearchMode, Snippet};
 use throughline_transcript::Role;
 
 use crate::artifacts::artifact::ArtifactId;
 use crate::ids::{Millis, SessionId};
-use crate::search::meaning::MeaningReport;
-
-/// How the words of a question are meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SearchMode {
-    /// As [`AllWords`](Self::AllWords); then, for a question of several words or one that is found nowhere, passages that
-    /// hold some of its words or other forms of them, by rank.
-    #[default]
-    Words,
-    /// All words in any order, `"phrases"` in theirs; when no words fit, as a substring.
-    AllWords,
-    /// The question as it stands, anywhere in a text.
-    Substring,
-}
 
 /// A question to the search. Any text is safe.
 #[derive(Clone, Debug, Default)]
@@ -91,28 +79,6 @@ impl SearchQuery {
     pub(crate) fn limit(&self) -> usize {
         if self.limit == 0 { DEFAULT_LIMIT } else { self.limit }
     }
-}
-
-/// A passage around a hit.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Snippet {
-    /// The passage, on one line.
-    pub text: String,
-    /// What of it was looked for, as byte ranges.
-    pub marks: Vec<(usize, usize)>,
-    /// Whether something stands before it.
-    pub cut_before: bool,
-    /// Whether something stands after it.
-    pub cut_after: bool,
-}
-
-/// How many words of a question a hit holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct MatchedWords {
-    /// So many are in it.
-    pub words: usize,
-    /// Of so many that were looked for; function words of a question are not.
-    pub of: usize,
 }
 
 /// A message beside a hit.

@@ -41,23 +41,47 @@ pub struct LockRequest {
     pub holder: Holder,
     /// The current time.
     pub now_ms: Millis,
-    /// When it expires unless renewed. A request by the holder renews it.
+    /// When it is let go unless renewed. Asking again as the holder renews it. A store with a clock of its own (a server) counts
+    /// the time from `now_ms` to here from its own present: clocks of machines differ.
     pub expires_ms: Millis,
+}
+
+/// A lock as its holder has it. A write that names it fails once the lock was released or somebody else took it over, however
+/// late the write comes and whatever the clocks say ([`StoreError::LeaseLost`](crate::StoreError::LeaseLost)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// What is locked.
+    pub name: String,
+    /// By whom.
+    pub holder: Holder,
+    /// The number the record gave it: see [`LockOutcome::Taken`].
+    pub fence: u64,
 }
 
 impl LockRequest {
     /// Decides what comes of asking while `held` is recorded: the asker has it already, it is free, its holder is late or
-    /// (on the asker's machine, where that can be known) dead, or another holder keeps it.
-    pub(crate) fn decide(&self, held: Option<LockRecord>, is_alive: &dyn Fn(&Holder) -> bool) -> LockOutcome {
+    /// (on the asker's machine, where that can be known) dead, or somebody else keeps it.
+    pub(crate) fn decide(
+        &self,
+        held: Option<LockRecord>,
+        is_alive: &dyn Fn(&Holder) -> bool,
+    ) -> LockDecision {
         match held {
-            None => LockOutcome::Taken { from: None },
-            Some(held) if held.holder == self.holder => LockOutcome::Taken { from: None },
-            Some(held) if held.expires_ms <= self.now_ms => LockOutcome::Taken { from: Some(held.holder) },
+            None => LockDecision::Take { from: None },
+            Some(held) if held.holder == self.holder => LockDecision::Renew,
+            Some(held) if held.expires_ms <= self.now_ms => LockDecision::Take { from: Some(held.holder) },
             Some(held) if held.holder.host == self.holder.host && !is_alive(&held.holder) => {
-                LockOutcome::Taken { from: Some(held.holder) }
+                LockDecision::Take { from: Some(held.holder) }
             }
-            Some(held) => LockOutcome::HeldBy(held),
+            Some(held) => LockDecision::Leave(held),
         }
+    }
+
+    /// Since when a lock is held that is taken now: later than that of the holder before, also where the clock was set back.
+    /// Together with its holder this tells one lease from every other, so an engine without numbers of its own uses it as
+    /// the fencing number.
+    pub(crate) fn taken_since_ms(&self, held: Option<&LockRecord>) -> Millis {
+        held.map_or(self.now_ms, |held| self.now_ms.max(held.since_ms.saturating_add(1)))
     }
 }
 
@@ -74,6 +98,16 @@ pub struct LockRecord {
     pub expires_ms: Millis,
 }
 
+/// What to do about a lock that is asked for.
+pub(crate) enum LockDecision {
+    /// The asker has it: it lasts longer now.
+    Renew,
+    /// It is the asker's now.
+    Take { from: Option<Holder> },
+    /// Somebody else has it.
+    Leave(LockRecord),
+}
+
 /// What came of asking for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockOutcome {
@@ -81,6 +115,8 @@ pub enum LockOutcome {
     Taken {
         /// The dead or late holder it was taken from.
         from: Option<Holder>,
+        /// The fencing number of the lease: another one each time the lock is taken, the same while it is renewed.
+        fence: u64,
     },
     /// Another holder has it.
     HeldBy(LockRecord),

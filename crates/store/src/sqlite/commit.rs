@@ -13,7 +13,7 @@ use crate::views::summary::{Continuation, NewSummary, Selection, Summary, Summar
 use super::error::{TxError, TxResult};
 use super::rows::{count, find_session, from_json_text, int, json_text, members_of, require_session, tip_of};
 use super::sessions::{self, SessionIds, line_of};
-use super::views;
+use super::{guards, views};
 
 /// Refuses a session that has ended, naming where its conversation goes on.
 pub(super) fn require_open(conn: &Connection, session: &Session) -> TxResult<()> {
@@ -29,7 +29,8 @@ pub(super) fn continue_session(
     owner: &Owner,
     continuation: Continuation,
 ) -> TxResult<Session> {
-    let Continuation { from, id, reason, at_ms, made_at_seq, summary, view } = continuation;
+    let Continuation { from, id, reason, at_ms, made_at_seq, lease, summary, view } = continuation;
+    lease.as_ref().map_or(Ok(()), |lease| guards::check_lease(conn, lease))?;
     let from = require_session(conn, owner, &from)?;
     require_open(conn, &from)?;
     if !(from.first_seq..=from.next_seq).contains(&made_at_seq) {

@@ -1,12 +1,13 @@
 //! Findings about rows and indexes, produced by changing the database behind the record's back, and how they are mended.
 
+use throughline_search::SearchMode;
+
 use crate::sessions::lock::Holder;
 
 use super::tests::*;
 use super::*;
 use crate::call::{CallFilter, UsageBy};
 use crate::ids::Owner;
-use crate::search::request::SearchMode;
 use crate::sessions::lock::{LockRecord, LockRequest};
 use crate::sessions::session::SessionFilter;
 use crate::store::Store;

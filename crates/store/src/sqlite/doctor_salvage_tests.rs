@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
+use throughline_search::SearchMode;
 
 use super::tests::*;
 use super::*;
-use crate::search::request::SearchMode;
 use crate::sessions::session::SessionFilter;
 use crate::sqlite::SqliteStore;
 use crate::store::Store;

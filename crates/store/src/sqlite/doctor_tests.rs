@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use throughline_search::SearchMode;
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use super::*;
@@ -12,7 +13,7 @@ use crate::call::{NewCall, StoredPreamble};
 use crate::ids::{Owner, SessionId};
 
 use crate::message::{NewMessage, StoredRendition};
-use crate::search::request::{SearchMode, SearchQuery};
+use crate::search::request::SearchQuery;
 use crate::sessions::session::{EndReason, Link, LinkKind, NewSession, Origin};
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
@@ -71,6 +72,7 @@ impl Home {
             NewArtifact { session: &session, text: "the text of an artifact\n", label: "bash", at_ms: 3 };
         store.put_artifact(&owner(), new).unwrap();
         let continuation = Continuation {
+            lease: None,
             from: id("one"),
             id: id("two"),
             reason: EndReason::COMPRESSION,

@@ -2,7 +2,7 @@
 //!
 //! Two messages form a block; a piece of an artifact, which is longer than many messages, is a block by itself; blocks
 //! form segments. The block of a row follows from its number, and numbers are assigned in order: only the last segment
-//! of messages and the last of pieces grow, all others are sealed (see `crate::search::fingerprint` for the two forms).
+//! of messages and the last of pieces grow, all others are sealed (see `throughline_search::fingerprint` for the two forms).
 //! If a row is added late or deleted, its segment is opened and sealed again.
 //!
 //! A block's fingerprints are exactly those of the rows it covers. Not for: computing the fingerprints of a row.
@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rusqlite::{Connection, params};
-
-use crate::search::fingerprint::{
+use throughline_search::fingerprint::{
     FingerprintList, FingerprintSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice,
 };
-pub(super) use crate::search::segments::{ARTIFACT_ROWS, IndexSegment};
-use crate::search::segments::{MESSAGES, PIECES, SegmentLayout};
+use throughline_search::segments::{MESSAGES, PIECES, SegmentLayout};
+
+pub(super) use throughline_search::segments::{ARTIFACT_ROWS, IndexSegment};
 
 pub(super) use lookup::IndexLookup;
 
@@ -42,7 +42,13 @@ const SLICE_KEYS: i64 = 2 * SLICES as i64;
 const COVERED_SLICE: i64 = SLICES as i64;
 
 /// The keys under which a segment is stored.
-impl IndexSegment {
+trait SegmentKeys {
+    fn of_block_key(key: i64) -> Self;
+    fn block_keys(self) -> Range<i64>;
+    fn slice_keys(self) -> Range<i64>;
+}
+
+impl SegmentKeys for IndexSegment {
     fn of_block_key(key: i64) -> Self {
         Self(key.div_euclid(BLOCK_KEYS))
     }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use throughline_search::SearchMode;
+
 use super::*;
 use crate::artifacts::artifact::NewArtifact;
-use crate::search::request::{SearchMode, SearchQuery};
+use crate::search::request::SearchQuery;
 use crate::sqlite::doctor::{Depth, Diagnosis, Examination};
 use crate::sqlite::indexing::add_fingerprints;
 use crate::sqlite::test_home::{Home, id, open_session, owner, say};
@@ -59,7 +61,7 @@ fn found(store: &SqliteStore, substring: &str) -> Vec<String> {
 
 fn folded(text: &str) -> String {
     let mut folded = String::new();
-    crate::search::case_fold::fold_text(text, &mut folded);
+    throughline_search::case_fold::fold_text(text, &mut folded);
     folded
 }
 

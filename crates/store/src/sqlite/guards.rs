@@ -2,9 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::error::StoreError;
 use crate::ids::Millis;
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
+use crate::sessions::lock::{Holder, Lease, LockDecision, LockOutcome, LockRecord, LockRequest};
 use crate::store::{CHECK_BYTES, CHECK_GUARD};
 
 use super::error::TxResult;
@@ -115,26 +116,40 @@ pub(super) fn lock(
         .prepare_cached(concat!("SELECT ", lock_columns!(), " FROM locks WHERE name = ?1"))?
         .query_row([&request.name], held_lock)
         .optional()?;
-    let renewed_since = held.as_ref().filter(|held| held.holder == request.holder).map(|held| held.since_ms);
-    let outcome = request.decide(held, is_alive);
-    if matches!(outcome, LockOutcome::Taken { .. }) {
-        let holder = &request.holder;
-        conn.prepare_cached(concat!(
-            "INSERT OR REPLACE INTO locks (",
-            lock_columns!(),
-            ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-        ))?
-        .execute((
-            &request.name,
-            &holder.host,
-            holder.process_id,
-            holder.process_start.cast_signed(),
-            &holder.what,
-            renewed_since.unwrap_or(request.now_ms),
-            request.expires_ms,
-        ))?;
-    }
-    Ok(outcome)
+    let renewed_since = held.as_ref().map(|held| held.since_ms);
+    let taken_since = request.taken_since_ms(held.as_ref());
+    let (since_ms, from) = match request.decide(held, is_alive) {
+        LockDecision::Leave(held) => return Ok(LockOutcome::HeldBy(held)),
+        LockDecision::Renew => (renewed_since.unwrap_or(taken_since), None),
+        LockDecision::Take { from } => (taken_since, from),
+    };
+    let holder = &request.holder;
+    conn.prepare_cached(concat!(
+        "INSERT OR REPLACE INTO locks (",
+        lock_columns!(),
+        ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    ))?
+    .execute((
+        &request.name,
+        &holder.host,
+        holder.process_id,
+        holder.process_start.cast_signed(),
+        &holder.what,
+        since_ms,
+        request.expires_ms,
+    ))?;
+    Ok(LockOutcome::Taken { from, fence: since_ms.unsigned_abs() })
+}
+
+/// Refuses a write under a lease that is not its holder's any more.
+pub(super) fn check_lease(conn: &Connection, lease: &Lease) -> TxResult<()> {
+    let held = conn
+        .prepare_cached(concat!("SELECT ", lock_columns!(), " FROM locks WHERE name = ?1"))?
+        .query_row([&lease.name], held_lock)
+        .optional()?;
+    let is_held =
+        held.is_some_and(|held| held.holder == lease.holder && held.since_ms.unsigned_abs() == lease.fence);
+    if is_held { Ok(()) } else { Err(StoreError::LeaseLost { name: lease.name.clone() }.into()) }
 }
 
 pub(super) fn unlock(conn: &Connection, name: &str, holder: &Holder) -> rusqlite::Result<()> {

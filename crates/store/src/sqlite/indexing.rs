@@ -5,15 +5,15 @@
 //! tools let a filtered search read no more than it must.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use throughline_search::fingerprint::FingerprintSet;
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
 use crate::artifacts::folder::ArtifactFolder;
 use crate::artifacts::pieces::pieces;
 use crate::error::Result;
-pub(super) use crate::search::belonging::Belonging;
-use crate::search::fingerprint::FingerprintSet;
 use crate::search::searchable::searchable_text;
+pub(super) use throughline_search::belonging::Belonging;
 
 use super::error::TxResult;
 use super::fingerprint_index::{self, ARTIFACT_ROWS, FingerprintWriter, IndexSegment, RowState};

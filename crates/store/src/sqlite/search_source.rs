@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, Params, Row};
+use throughline_search::meaning::{Nearest, QuestionVector};
 use throughline_transcript::Role;
 
 use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
@@ -14,7 +15,6 @@ use crate::record_search::source::{
     ArtifactReference, MessageRows, PieceRow, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource,
     speaker_and_writer, tool_names,
 };
-use crate::search::meaning::{Nearest, QuestionVector};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 

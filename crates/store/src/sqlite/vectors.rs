@@ -8,10 +8,10 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
+use throughline_search::meaning::{NearHit, Nearest, QuestionVector, StoredVector, VectorState, VectorStep};
+use throughline_search::windows::{PASSAGE_WORDS, count_words, last_words, windows};
 
 use crate::record_search::source::SearchRow;
-use crate::search::meaning::{NearHit, Nearest, QuestionVector, StoredVector, VectorState, VectorStep};
-use crate::search::windows::{PASSAGE_WORDS, count_words, last_words, windows};
 
 use super::error::TxResult;
 use super::search_source::{row_columns, search_row};

@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use crate::search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorStep};
+use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorStep};
+
 use crate::sqlite::SqliteStore;
 use crate::sqlite::test_home::Home;
 

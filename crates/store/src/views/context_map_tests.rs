@@ -79,6 +79,7 @@ fn a_call_after_a_compaction_sends_the_summary_and_what_came_since() {
     };
     let json = text_message(WireFormat::Chat, Role::User, "notes");
     let continuation = Continuation {
+        lease: None,
         from: first.clone(),
         id: second.clone(),
         reason: EndReason::COMPRESSION,

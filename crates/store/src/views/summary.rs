@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::error::StoreError;
 use crate::ids::{Millis, SessionId};
+use crate::sessions::lock::Lease;
 use crate::sessions::session::EndReason;
 use crate::views::item::NewViewItem;
 
@@ -97,6 +98,9 @@ pub struct Continuation {
     /// The place after the last message of the session when the view was made: if more came since, they are shown
     /// after it.
     pub made_at_seq: u64,
+    /// The lock under which the view was made: if it is not held any more, nothing is committed. `None` where the caller needs
+    /// none.
+    pub lease: Option<Lease>,
     /// The summary, if the view has a new one.
     pub summary: Option<NewSummary>,
     /// The view the successor starts with, without the run of its own messages to come.

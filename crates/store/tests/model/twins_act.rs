@@ -219,6 +219,7 @@ fn continue_session(
         figures: serde_json::json!(null),
     };
     let continuation = Continuation {
+        lease: None,
         from: id.clone(),
         id: name(at),
         reason: EndReason::COMPRESSION,

@@ -7,6 +7,8 @@ mod postgres_copy;
 #[cfg(feature = "postgres")]
 mod postgres_doctor;
 #[cfg(feature = "postgres")]
+mod postgres_fleet;
+#[cfg(feature = "postgres")]
 mod postgres_search;
 #[cfg(feature = "postgres")]
 mod postgres_server;

@@ -10,7 +10,11 @@ use crate::postgres_copy::{database, record};
 
 /// The names of what is found.
 fn findings(store: &PostgresStore, depth: Depth) -> Vec<String> {
-    let examination = Examination { depth, now_ms: 50, is_alive: &|_| true };
+    findings_at(store, depth, 50)
+}
+
+fn findings_at(store: &PostgresStore, depth: Depth, now_ms: i64) -> Vec<String> {
+    let examination = Examination { depth, now_ms, is_alive: &|_| true };
     let diagnosis = store.examine(&examination, &mut |_| ()).unwrap();
     assert!(diagnosis.messages > 0 && diagnosis.sessions > 0 && diagnosis.database_bytes > 0);
     let found = diagnosis.findings.iter().map(|finding| {
@@ -98,5 +102,8 @@ fn damage_is_found_under_the_name_it_has_in_a_file() {
     let name = LockRequest::conversation_name(store.session(&owner(), &id("s3")).unwrap().chain);
     let request = LockRequest { name, holder, now_ms: 1, expires_ms: 2 };
     store.lock(&request, &|_| true).unwrap();
-    assert_eq!(findings(&store, Depth::Quick), ["stale_locks"]);
+    // The server's clock says when it ends.
+    let expires_ms = store.locks().unwrap()[0].expires_ms;
+    assert!(findings_at(&store, Depth::Quick, expires_ms - 1).is_empty());
+    assert_eq!(findings_at(&store, Depth::Quick, expires_ms), ["stale_locks"]);
 }

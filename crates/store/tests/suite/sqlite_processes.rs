@@ -235,6 +235,7 @@ fn child_that_is_killed() {
 fn compaction(from: &SessionId, first_seq: u64, next_seq: u64, successor: &str) -> Continuation {
     let kept = next_seq - 1;
     Continuation {
+        lease: None,
         from: from.clone(),
         id: SessionId::from_text(successor),
         reason: EndReason::COMPRESSION,

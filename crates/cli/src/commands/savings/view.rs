@@ -6,7 +6,7 @@ use owo_colors::OwoColorize;
 use throughline_store::{Savings, SavingsTotal, Session};
 use throughline_tokens::Cost;
 
-use crate::ui::figures::{dollars, rounded};
+use crate::ui::figures::{dollars, rounded, signed_dollars};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, on_one_line, percent, shorten, thousands, wrap};
 
@@ -98,11 +98,6 @@ fn table(name: &str, groups: &[SavingsTotal]) -> TextTable {
         ]);
     }
     table
-}
-
-fn signed_dollars(micro_usd: i64) -> String {
-    let amount = dollars(micro_usd.unsigned_abs());
-    if micro_usd < 0 { format!("-{amount}") } else { amount }
 }
 
 /// What the figures are worth.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use throughline_testkit::ServerKind;
 
 use crate::clients::gateway::Gateway;
@@ -84,6 +85,32 @@ async fn codex_does_a_task_that_is_longer_than_the_window() {
     let ended = run(&job, &program, gateway.url());
     job.assert_done(&ended);
     assert!(gateway.compactions() >= 2, "{}", gateway.screen());
+}
+
+/// Thrift for this client alone. Codex brings back tools by itself (`tool_search`), so none of its tools leaves; results of
+/// tools are shortened, and the tools that read them again are offered from the first request on.
+#[tokio::test(flavor = "multi_thread")]
+async fn codex_finishes_in_thrift_with_all_its_tools() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job = job().await;
+    let home = tempfile::tempdir().unwrap();
+    let settings = "economy: { mode: off, clients: { codex: { mode: thrift } } }\n";
+    std::fs::write(home.path().join("config.yaml"), settings).unwrap();
+    let gateway = Gateway::start(home, &job.upstream.url());
+    let ended = run(&job, &program, gateway.url());
+    job.assert_done(&ended);
+    assert!(gateway.compactions() >= 1, "{}", gateway.screen());
+    let calls = job.upstream.calls();
+    let bodies = calls.iter().map(throughline_testkit::RecordedRequest::json);
+    let with_tools: Vec<Value> = bodies.filter(|body| body["tools"].is_array()).collect();
+    let first = &with_tools[0]["tools"];
+    assert!(with_tools.iter().all(|body| body["tools"] == *first), "the tools changed");
+    let has = |wanted: &str| {
+        let mut tools = first.as_array().unwrap().iter();
+        tools.any(|tool| tool["name"] == wanted || tool["type"] == wanted)
+    };
+    assert!(has("exec_command") && has("tool_search") && !has("find_tools"), "{first:#}");
+    assert!(has("lcm_expand"), "{first:#}");
 }
 
 /// It writes its own summaries where its limit says so, and is told them by the upstream: otherwise it would stop there.

@@ -7,8 +7,14 @@
 
 mod claude_code;
 mod codex;
+#[cfg(feature = "postgres")]
+mod cut_proxy;
 mod engines;
 mod faults;
+#[cfg(feature = "postgres")]
+mod fleet;
+#[cfg(feature = "postgres")]
+mod fleet_kills;
 mod gateway;
 mod hermes;
 mod hermes_engine;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use rusqlite::{CachedStatement, Connection};
+use throughline_search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
 
 use crate::record_search::source::{LookupTerms, SegmentLookup};
-use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
 
 use super::super::error::{TxError, TxResult};
-use super::{COVERED_SLICE, IndexSegment};
+use super::{COVERED_SLICE, IndexSegment, SegmentKeys};
 
 /// Asks segments, one after the other.
 pub(in crate::sqlite) struct IndexLookup<'c> {

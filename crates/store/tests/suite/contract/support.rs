@@ -229,6 +229,7 @@ pub(crate) fn folding(store: &dyn Store, from: &str, to: &str, summary: &str) ->
     let json = text_message(WireFormat::Chat, Role::User, summary);
     let tail = (kept < old.next_seq).then(|| NewViewItem::Kept(range(from, kept, old.next_seq)));
     Continuation {
+        lease: None,
         from: id(from),
         id: id(to),
         reason: EndReason::COMPRESSION,

@@ -14,6 +14,7 @@ fn items(store: &dyn Store, name: &str) -> Vec<ViewItem> {
 /// A continuation that is shown exactly these items.
 fn showing(from: &str, to: &str, made_at_seq: u64, view: Vec<ViewItem>) -> Continuation {
     Continuation {
+        lease: None,
         from: id(from),
         id: id(to),
         reason: EndReason::COMPRESSION,

@@ -1,0 +1,166 @@
+//! The access tokens of this record: in a file of the home directory (`access_token_file`), or, where `store.url` names a
+//! database, in it, so that every gateway on the record has the same ones.
+
+use std::time::SystemTime;
+
+use throughline_gateway::AccessTokens;
+
+use crate::access_token_file;
+use crate::app::App;
+use crate::error::CliError;
+use crate::record::{RecordPlace, RecordStore};
+
+#[cfg(feature = "postgres")]
+use std::sync::Arc;
+#[cfg(feature = "postgres")]
+use throughline_store::{FleetStore as _, FleetText, PostgresStore};
+
+#[cfg(feature = "postgres")]
+use crate::error::{Exit, path_words};
+#[cfg(feature = "postgres")]
+use crate::record::refused;
+
+/// The name of the list among the texts that gateways share.
+#[cfg(feature = "postgres")]
+const NAME: &str = "access tokens";
+/// How often a change is tried anew that another process was quicker with.
+#[cfg(feature = "postgres")]
+const ATTEMPTS: usize = 16;
+
+/// Where the access tokens of a record are.
+#[derive(Clone)]
+pub(crate) enum AccessTokenList<'a> {
+    /// In a file of the home directory.
+    File(&'a App),
+    /// In the database of the record.
+    #[cfg(feature = "postgres")]
+    Server(&'a App, Arc<PostgresStore>),
+}
+
+/// What tells that a list was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TokenListStamp {
+    /// When the file was written, and its size.
+    File(Option<(SystemTime, u64)>),
+    /// The version in the database.
+    #[cfg(feature = "postgres")]
+    Server(Option<u64>),
+}
+
+impl<'a> AccessTokenList<'a> {
+    /// The list that the settings name. The record is opened only where it is a database.
+    pub(crate) fn of(app: &'a App) -> Result<Self, CliError> {
+        match RecordPlace::of(app)? {
+            RecordPlace::File(_) => Ok(Self::File(app)),
+            RecordPlace::Server(_) => Ok(Self::with(app, &RecordStore::open(app)?)),
+        }
+    }
+
+    /// The list of an opened record.
+    pub(crate) fn with(app: &'a App, store: &RecordStore) -> Self {
+        match store {
+            RecordStore::Sqlite(_) => Self::File(app),
+            #[cfg(feature = "postgres")]
+            RecordStore::Postgres(store) => Self::Server(app, Arc::clone(store)),
+        }
+    }
+
+    /// The tokens there are.
+    pub(crate) fn read(&self) -> Result<AccessTokens, CliError> {
+        match self {
+            Self::File(app) => access_token_file::read(app),
+            #[cfg(feature = "postgres")]
+            Self::Server(app, store) => Ok(read_server(app, store)?.1),
+        }
+    }
+
+    /// Changes the list, one at a time. `act` may run several times.
+    pub(crate) fn change<T>(
+        &self,
+        mut act: impl FnMut(&mut AccessTokens) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        match self {
+            Self::File(app) => access_token_file::change(app, act),
+            #[cfg(feature = "postgres")]
+            Self::Server(app, store) => {
+                for _ in 0..ATTEMPTS {
+                    let (version, mut book) = read_server(app, store)?;
+                    let done = act(&mut book)?;
+                    if store.replace_fleet_text(NAME, version, Some(&book.to_json())).map_err(refused)? {
+                        return Ok(done);
+                    }
+                }
+                Err(contended())
+            }
+        }
+    }
+
+    /// Whether there is a list, empty or not: then access tokens are demanded.
+    pub(crate) fn exists(&self) -> Result<bool, CliError> {
+        match self {
+            Self::File(app) => Ok(access_token_file::exists(app)),
+            #[cfg(feature = "postgres")]
+            Self::Server(app, store) => Ok(read_server(app, store)?.0.is_some()),
+        }
+    }
+
+    /// Takes the list away: access tokens are not demanded any more. A list that is not empty is left alone.
+    pub(crate) fn remove(&self) -> Result<(), CliError> {
+        match self {
+            Self::File(app) => access_token_file::remove(app),
+            #[cfg(feature = "postgres")]
+            Self::Server(app, store) => {
+                let (version, book) = read_server(app, store)?;
+                access_token_file::refuse_if_any(&book)?;
+                match store.replace_fleet_text(NAME, version, None).map_err(refused)? {
+                    true => Ok(()),
+                    false => Err(contended()),
+                }
+            }
+        }
+    }
+
+    /// What tells that the list was changed.
+    pub(crate) fn stamp(&self) -> Result<TokenListStamp, CliError> {
+        match self {
+            Self::File(app) => Ok(TokenListStamp::File(access_token_file::stamp(app))),
+            #[cfg(feature = "postgres")]
+            Self::Server(_, store) => {
+                store.fleet_text_version(NAME).map(TokenListStamp::Server).map_err(refused)
+            }
+        }
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn contended() -> CliError {
+    CliError::new(Exit::Busy, "the list of tokens was changed by others at the same time")
+        .hint("nothing was changed; try again")
+}
+
+/// The list in the database with its version. Where there is none, one in the home directory becomes it: tokens that were demanded
+/// before the record was moved are demanded afterwards.
+#[cfg(feature = "postgres")]
+fn read_server(app: &App, store: &PostgresStore) -> Result<(Option<u64>, AccessTokens), CliError> {
+    for _ in 0..ATTEMPTS {
+        if let Some(FleetText { version, body }) = store.fleet_text(NAME).map_err(refused)? {
+            let book = AccessTokens::parse(&body).map_err(|error| {
+                CliError::new(Exit::BadConfig, "the list of tokens in the database cannot be used")
+                    .because(error.to_string())
+                    .hint("nothing was changed; a newer version of Throughline may be able to read it")
+            })?;
+            return Ok((Some(version), book));
+        }
+        if !access_token_file::exists(app) {
+            return Ok((None, AccessTokens::default()));
+        }
+        let book = access_token_file::read(app)?;
+        if store.replace_fleet_text(NAME, None, Some(&book.to_json())).map_err(refused)? {
+            let file = path_words(&access_token_file::set_aside(app)?);
+            app.note(&format!(
+                "the access tokens of this home directory are in the database now; the file is {file}"
+            ));
+        }
+    }
+    Err(contended())
+}

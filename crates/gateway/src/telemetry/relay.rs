@@ -1,0 +1,98 @@
+//! Live events between gateways on one record: what happens here is told to the others, and what happens there to those who
+//! listen here.
+//!
+//! Events are written in batches and read about once a second, so a listener hears of another gateway about a second and a half later.
+//! They are for watching: nothing is decided by them, and those of more than a minute ago are gone.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::Value;
+use throughline_store::{FleetEvent, FleetPosition, FleetStore};
+use tokio::sync::mpsc::Receiver;
+
+use crate::blocking::blocking;
+use crate::shared::Shared;
+use crate::telemetry::event::GatewayEvent;
+use crate::telemetry::event_feed::{FeedEntry, FeedEvent};
+
+/// How long events are collected before they are written.
+const COLLECT: Duration = Duration::from_millis(400);
+/// Events of one batch.
+const MOST_AT_ONCE: usize = 1_024;
+/// How often events of others are read, as long as somebody listens.
+const READ_EVERY: Duration = Duration::from_secs(1);
+
+/// Tells other gateways on the record what happens here, and those who listen here what happens there, until the gateway stops.
+pub(crate) fn join(shared: &Arc<Shared>, fleet: &Arc<dyn FleetStore>, name: &str) {
+    let Some(receiver) = shared.outbox.open() else { return };
+    tokio::spawn(write(Arc::clone(shared), Arc::clone(fleet), name.to_owned(), receiver));
+    tokio::spawn(read(Arc::clone(shared), Arc::clone(fleet), name.to_owned()));
+}
+
+async fn write(
+    shared: Arc<Shared>,
+    fleet: Arc<dyn FleetStore>,
+    name: String,
+    mut receiver: Receiver<FleetEvent>,
+) {
+    let mut failed = false;
+    loop {
+        let mut events = Vec::new();
+        tokio::select! {
+            () = shared.closing.cancelled() => return,
+            received = receiver.recv_many(&mut events, MOST_AT_ONCE) => if received == 0 { return },
+        }
+        tokio::time::sleep(COLLECT).await;
+        while let Ok(event) = receiver.try_recv() {
+            events.push(event);
+        }
+        let lost = shared.outbox.take_lost();
+        if lost > 0 {
+            warn(&shared, format!("{lost} live events were too many to tell other gateways"));
+        }
+        if shared.gateways.load(Ordering::Relaxed) < 2 {
+            continue;
+        }
+        let (fleet, name) = (Arc::clone(&fleet), name.clone());
+        let written = blocking(move || fleet.publish_events(&name, &events)).await;
+        // The same is not told with every batch.
+        match written {
+            Ok(()) => failed = false,
+            Err(error) if !failed => {
+                failed = true;
+                warn(&shared, format!("other gateways cannot be told of live events: {error}"));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+async fn read(shared: Arc<Shared>, fleet: Arc<dyn FleetStore>, name: String) {
+    let mut position: Option<FleetPosition> = None;
+    loop {
+        tokio::select! {
+            () = shared.closing.cancelled() => return,
+            () = tokio::time::sleep(READ_EVERY) => {}
+        }
+        if !shared.is_listened_to() {
+            position = None;
+            continue;
+        }
+        let (fleet, name) = (Arc::clone(&fleet), name.clone());
+        let Ok((events, next)) = blocking(move || fleet.events_since(&name, position)).await else {
+            continue;
+        };
+        position = Some(next);
+        for FleetEvent { owner, at_ms, body } in events {
+            if let Ok(value) = serde_json::from_str::<Value>(&body) {
+                shared.tell_listeners(&owner, FeedEntry { at_ms, event: FeedEvent::Elsewhere(value) });
+            }
+        }
+    }
+}
+
+fn warn(shared: &Shared, text: String) {
+    shared.tell(GatewayEvent::Warning(text));
+}

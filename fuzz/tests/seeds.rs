@@ -1,6 +1,8 @@
 //! What a fuzzer does for hours, for a second and the same on every machine: every target over its seeds, over generated
 //! conversations, and over a few thousand alterations of both.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+
 use std::fs;
 use std::path::Path;
 

@@ -24,7 +24,6 @@ use tokio_postgres::{NoTls, Row, SimpleQueryMessage};
 
 use crate::artifacts::files::ArtifactFiles;
 use crate::error::{Result, StoreError};
-use crate::fleet::PoolStatus;
 use crate::ids::Owner;
 
 use super::address::ServerAddress;

@@ -8,8 +8,6 @@ mod postgres_copy;
 #[cfg(feature = "postgres")]
 mod postgres_doctor;
 #[cfg(feature = "postgres")]
-mod postgres_fleet;
-#[cfg(feature = "postgres")]
 mod postgres_operations;
 #[cfg(feature = "postgres")]
 mod postgres_search;

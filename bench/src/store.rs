@@ -327,6 +327,7 @@ fn continuations(store: &SqliteStore, table: &mut Table) -> Result<(), String> {
         let kept =
             ViewItem::Range { session: session_id(0), first_seq: 0, end_seq: Some(3.min(from.next_seq)) };
         let continuation = Continuation {
+            lease: None,
             from: from.id.clone(),
             id: session_id(1_000_000 + number),
             reason: EndReason::COMPRESSION,

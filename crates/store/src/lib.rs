@@ -111,6 +111,9 @@ pub use sqlite::{
 #[cfg(feature = "sqlite")]
 pub use status::StoreStatus;
 pub use store::{Dependants, Store};
+pub use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
+pub use throughline_search::texts::rank_texts;
+pub use throughline_search::{MatchedWords, SearchMode, Snippet};
 #[cfg(feature = "sqlite")]
 pub use upkeep::{
     IdleTree, OperatorAction, OwnerTraces, RemovalReport, RetentionPolicy, StoreUpkeep, apply_retention,

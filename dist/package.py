@@ -50,7 +50,7 @@ DEB_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def metadata():
-    command = ["cargo", "metadata", "--features", "throughline-cli/postgres", "--format-version", "1", "--locked", "--manifest-path", str(ROOT / "Cargo.toml")]
+    command = ["cargo", "metadata", "--features", "throughline-cli/postgres,throughline-cli/s3", "--format-version", "1", "--locked", "--manifest-path", str(ROOT / "Cargo.toml")]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

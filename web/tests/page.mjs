@@ -153,6 +153,7 @@ const afterCompaction = chain[1]?.id ?? tip;
   await page.getByLabel("Words, a question").pressSequentially("parser_7", { delay: 20 });
   await page.locator(".hits li").first().waitFor();
   check("the words are part of the address", page.url().includes("q=parser_7"));
+  check("a hit has the name of its conversation", /^turn 0: look at/.test(await page.locator(".hits li a").first().innerText()));
   check("found words are marked", (await page.locator(".hits mark").count()) > 0);
   await page.locator(".hits li a").first().click();
   await page.locator(".entry.meant .message").waitFor();

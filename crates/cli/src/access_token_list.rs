@@ -77,12 +77,13 @@ impl<'a> AccessTokenList<'a> {
     /// Changes the list, one at a time. `act` may run several times.
     pub(crate) fn change<T>(
         &self,
-        mut act: impl FnMut(&mut AccessTokens) -> Result<T, CliError>,
+        act: impl FnMut(&mut AccessTokens) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         match self {
             Self::File(app) => access_token_file::change(app, act),
             #[cfg(feature = "postgres")]
             Self::Server(app, store) => {
+                let mut act = act;
                 for _ in 0..ATTEMPTS {
                     let (version, mut book) = read_server(app, store)?;
                     let done = act(&mut book)?;

@@ -11,6 +11,7 @@
 
 #[cfg(feature = "online")]
 mod access_token_file;
+#[cfg(feature = "online")]
 mod access_token_list;
 mod agent_history;
 mod app;

@@ -2,6 +2,7 @@
 
 pub(crate) mod lock;
 mod place;
+pub(crate) mod retention;
 pub(crate) mod session_context;
 #[cfg(test)]
 pub(crate) mod test_samples;
@@ -15,9 +16,7 @@ use crate::record::lock::{Lock, LockAttempt};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{glimpse, on_one_line, thousands};
 
-#[cfg(not(feature = "postgres"))]
-pub(crate) use place::without_postgres;
-pub(crate) use place::{RecordPlace, RecordStore};
+pub(crate) use place::{RecordPlace, RecordStore, artifact_place, read_artifact_place};
 
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
 const ID_ATTEMPTS: usize = 8;
@@ -243,6 +242,11 @@ pub(crate) fn refused(error: StoreError) -> CliError {
             .hint("try again; if nothing else of Throughline runs, `throughline doctor` says more"),
         StoreError::BadAddress { .. } => CliError::new(Exit::BadConfig, words)
             .hint("`store.url` reads postgres://USER@HOST/DATABASE"),
+        StoreError::BadArtifactPlace { .. } => CliError::new(Exit::BadConfig, words).hint(
+            "`store.artifacts` reads s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER",
+        ),
+        StoreError::ArtifactsUnreachable { .. } => CliError::new(Exit::Unanswered, words)
+            .hint("`store.artifacts` names it; everything but large texts can be read and written without it"),
         StoreError::Unreachable { .. } => CliError::new(Exit::Unanswered, words)
             .hint("`store.url` names the database; check that the server runs and lets this machine in"),
         StoreError::NotOurs { path, .. } if is_server(&path) => CliError::new(Exit::RecordUnusable, words)

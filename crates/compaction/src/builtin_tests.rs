@@ -282,7 +282,9 @@ fn a_very_long_request_is_cut_and_says_so() {
     let talk = Talk::default().user("hello").answer("hi").user(&words).run("ls", "a\n").run("ls", "a\n");
     let summary = talk.summary_within(2, 4_000, None, Some(2..3));
     let task = texts(&summary, Section::ActiveTask)[0].to_owned();
-    assert!(task.starts_with("please please") && task.contains("more characters in the original"), "{task}");
+    assert!(task.starts_with("please please") && task.contains("goes on under Completed Actions"), "{task}");
+    let actions = texts(&summary, Section::CompletedActions).join("\n");
+    assert!(actions.contains("more characters in the original"), "{actions}");
     assert!(task.chars().count() < 1_600);
 }
 
@@ -433,4 +435,63 @@ fn the_goal_of_earlier_notes_keeps_what_explains_it() {
     let told = |section| notes.entries(section).iter().map(|e| e.text.clone()).collect::<Vec<_>>().join("\n");
     assert!(told(Section::ActiveTask).contains("in the stop hook?"), "{}", told(Section::ActiveTask));
     assert!(told(Section::Goal).contains("The fields of `usage`"), "{}", told(Section::Goal));
+}
+
+#[test]
+fn items_of_a_list_stand_with_the_line_that_leads_to_them() {
+    let report = "The index is slow for two reasons:\n- `Open()` reads every file\n- `Find()` never uses the cache\n\n\
+                  | File | State |\n|---|---|\n| `index.go` | read twice |\n";
+    let talk = Talk::default().user("What is in here?").answer("An index.");
+    let talk = talk.user("What is slow?").run("make", "ok\n").answer(report).user("Thanks");
+    let actions = texts(&talk.summary(1), Section::CompletedActions).join("\n");
+    let line =
+        "- The index is slow for two reasons: `Open()` reads every file; `Find()` never uses the cache";
+    assert!(actions.contains(line), "{actions}");
+    assert!(actions.contains("`index.go`: read twice"), "{actions}");
+}
+
+#[test]
+fn a_pasted_log_gives_way_to_the_persons_words() {
+    let log: String =
+        (0..200).map(|at| format!("{{\"time\":\"12:00:{at:03}\",\"level\":\"DEBUG\"}}\n")).collect();
+    let words = format!("The build fails with this:\n{log}I think it began with the new linker.");
+    let talk = Talk::default()
+        .user(&words)
+        .run("make", "ok\n")
+        .answer("The linker was set wrong.")
+        .user("Write it down.")
+        .answer("Done.")
+        .user("Thanks");
+    let actions = talk.summary_within(1, 700, None, None).to_markdown();
+    assert!(actions.contains("I think it began with the new linker."), "{actions}");
+    assert!(!actions.contains("12:00:100"), "{actions}");
+}
+
+#[test]
+fn a_yes_is_told_with_the_end_of_the_proposal() {
+    let proposal = format!(
+        "{}\n\nThe plan:\n1. Lock in `Get()`\n2. Write `TestRace`\n\nShall I begin?",
+        "Two goroutines write to the map of `cache.go`, and nothing holds them apart. ".repeat(5)
+    );
+    let talk = Talk::default()
+        .user("Find the race.")
+        .run("make", "ok\n")
+        .answer(&proposal)
+        .user("yes")
+        .run("make test", "ok\n")
+        .run("make test", "ok\n");
+    let task = texts(&talk.summary(1), Section::ActiveTask).join("\n");
+    assert!(task.contains("In reply to: Shall I begin?\nTwo goroutines"), "{task}");
+    assert!(task.contains("\nThe plan: 1. Lock in `Get()`\n2. Write `TestRace`"), "{task}");
+}
+
+#[test]
+fn a_command_that_the_story_names_is_told_with_its_outcome() {
+    let mut talk = Talk::default().user("Check it.").run("git push origin next", "done\n");
+    for at in 0..30 {
+        talk = talk.run(&format!("make part-{at}"), "ok, all fine\n");
+    }
+    let talk = talk.answer("`git push origin next` went through.").user("Good");
+    let state = texts(&talk.summary_within(1, 700, None, None), Section::ActiveState).join("\n");
+    assert!(state.contains("`git push origin next` -> ok"), "{state}");
 }

@@ -17,12 +17,16 @@ mod runs;
 mod speech;
 mod waiting;
 
+pub(crate) use changes::{is_definition, is_same_file};
 pub(crate) use entries::correct_notes;
 pub use entries::{Correction, StateEntry, StateKind};
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
 pub(crate) use model::{Edit, Entity, Fate, Request, State, Via};
 pub(crate) use notes::{ON_THE_WAY, is_same};
-pub(crate) use prose::{announces, begins_word, is_narration, is_question, plain_sentences, units, weigh};
+pub(crate) use prose::{
+    Unit, announces, begins_word, is_narration, is_question, looks_like_log, plain_sentences, units, weigh,
+    without_number,
+};
 pub(crate) use results::{check_of, share_check};
 pub(crate) use runs::{Run, RunOutcome};
 pub(crate) use waiting::takes_something_back;

@@ -72,6 +72,11 @@ pub(crate) fn tokens() -> ValueRule<u64> {
     leaf(ValueForm::Whole { min: 1, max: 100_000_000 })
 }
 
+/// A number of days.
+pub(crate) fn days() -> ValueRule<u64> {
+    leaf(ValueForm::Whole { min: 1, max: 36_500 })
+}
+
 /// A number of messages or characters.
 pub(crate) fn count(min: u64, max: u64) -> ValueRule<usize> {
     leaf(ValueForm::Whole { min, max })

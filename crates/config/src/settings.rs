@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::datum::Secret;
 use crate::schema::{
-    address, choice, choices, count, database, entries, name, nested, number, optional, seconds, secret,
-    section, switch, text, tokens, variable,
+    address, choice, choices, count, database, days, entries, name, nested, number, optional, seconds,
+    secret, section, switch, text, tokens, variable,
 };
 
 section! {
@@ -332,6 +332,28 @@ section! {
         url: String = database(),
         /// Connections to that database that a process makes at most.
         connections: usize = count(1, 1_000),
+        /// Where large texts are; empty for the folder beside the file, or the database.
+        artifacts: String = text(),
+        /// How long conversations stay.
+        retention: RetentionSettings = nested(),
+    }
+}
+
+section! {
+    /// How long conversations stay after the last thing was said in them.
+    RetentionSettings {
+        /// Days; without them for ever.
+        days: Option<u64> = optional(days()),
+        /// The same for some owners.
+        owners: BTreeMap<String, OwnerRetention> = entries(),
+    }
+}
+
+section! {
+    /// How long conversations of one owner stay.
+    OwnerRetention {
+        /// Days; without them for ever.
+        days: Option<u64> = optional(days()),
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::claim::CLAIM;
 use crate::error::{Result, StoreError};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::sqlite::StoreProgress;
@@ -342,6 +343,7 @@ pub(crate) fn copy_record(
                 break;
             }
             copied += rows.len();
+            let rows: Vec<CopyRow> = rows.into_iter().filter(|row| !is_own(row)).collect();
             to.write_rows(table, &rows)?;
         }
     }
@@ -438,9 +440,13 @@ fn compare(
     Ok(CopyReport { sessions, messages, resumed_messages: 0, artifacts: expected.len() as u64 })
 }
 
-/// The rows of a table, but for the mark of a copy, which is no part of the record.
+/// Whether a row says where a record is copied from or where its large texts are: that is each record's own.
+fn is_own(row: &CopyRow) -> bool {
+    row.cells.iter().any(|cell| matches!(cell, CopyCell::Text(name) if name == COPYING || name == CLAIM))
+}
+
+/// The rows of a table that are to be the same in both records.
 fn everything(end: &dyn CopyEnd, table: &CopyTable) -> Result<HashSet<CopyRow>> {
-    let mark = CopyCell::Text(COPYING.to_owned());
     let (mut all, mut read) = (HashSet::new(), 0);
     loop {
         let rows = end.rows(table, read, BATCH_ROWS)?;
@@ -448,7 +454,7 @@ fn everything(end: &dyn CopyEnd, table: &CopyTable) -> Result<HashSet<CopyRow>> 
             return Ok(all);
         }
         read += rows.len();
-        all.extend(rows.into_iter().filter(|row| !row.cells.contains(&mark)));
+        all.extend(rows.into_iter().filter(|row| !is_own(row)));
     }
 }
 

@@ -216,6 +216,20 @@ pub enum StoreError {
         /// What is wrong with it. Never holds a password.
         problem: String,
     },
+    /// A place for large texts cannot be used, whatever it answers.
+    #[error("the place for large texts cannot be used: {problem}")]
+    BadArtifactPlace {
+        /// What is wrong with it. Never holds credentials.
+        problem: String,
+    },
+    /// The place for large texts does not answer, or refuses to.
+    #[error("the place for large texts, {place}, cannot be used: {problem}")]
+    ArtifactsUnreachable {
+        /// Its address without settings.
+        place: String,
+        /// What the service or the network reported, and what to do.
+        problem: String,
+    },
     /// The server of the record does not answer, or refuses to.
     #[error("the record at {server} cannot be reached: {problem}")]
     Unreachable {

@@ -69,9 +69,15 @@ mod sqlite;
 #[cfg(feature = "sqlite")]
 mod status;
 mod store;
+#[cfg(feature = "sqlite")]
+mod upkeep;
 mod views;
 
 pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
+#[cfg(feature = "sqlite")]
+pub use artifacts::garbage::{GarbageOptions, GarbageReport};
+#[cfg(feature = "sqlite")]
+pub use artifacts::place::ArtifactPlace;
 pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal};
 #[cfg(feature = "postgres")]
 pub use copy::CopyReport;
@@ -105,9 +111,11 @@ pub use sqlite::{
 #[cfg(feature = "sqlite")]
 pub use status::StoreStatus;
 pub use store::{Dependants, Store};
-pub use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
-pub use throughline_search::texts::rank_texts;
-pub use throughline_search::{MatchedWords, SearchMode, Snippet};
+#[cfg(feature = "sqlite")]
+pub use upkeep::{
+    IdleTree, OperatorAction, OwnerTraces, RemovalReport, RetentionPolicy, StoreUpkeep, apply_retention,
+    erase_owner, note_action,
+};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{Child, NewNode, NodeHead, SummaryNode};

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use throughline_transcript::Message;
 
-use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
+use crate::artifacts::artifact::ArtifactId;
 use crate::artifacts::extract::{EscapeStyle, artifact_texts};
-use crate::artifacts::folder::{ArtifactFile, ArtifactFolder};
+use crate::artifacts::folder::ArtifactFile;
 use crate::error::{Result, StoreError};
 
 /// The JSON as it is.
@@ -33,16 +33,6 @@ pub(crate) trait ArtifactTexts {
     fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)>;
     /// A whole text.
     fn text(&self, id: &ArtifactId) -> Result<String>;
-}
-
-impl ArtifactTexts for ArtifactFolder {
-    fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
-        ArtifactFolder::put(self, text)
-    }
-
-    fn text(&self, id: &ArtifactId) -> Result<String> {
-        self.read(id, ArtifactRange::All)
-    }
 }
 
 /// A message ready to be written.

@@ -6,10 +6,12 @@ use throughline_transcript::{DecodeOptions, SharedText, WireFormat, decode, deco
 
 use super::*;
 use crate::artifacts::extract::ARTIFACT_CHARACTERS;
+use crate::artifacts::files::ArtifactFiles;
+use crate::artifacts::folder::ArtifactFolder;
 
-fn folder() -> (tempfile::TempDir, ArtifactFolder) {
+fn folder() -> (tempfile::TempDir, ArtifactFiles) {
     let home = tempfile::tempdir().unwrap();
-    let folder = ArtifactFolder::open(home.path().join("artifacts")).unwrap();
+    let folder = ArtifactFiles::beside(ArtifactFolder::open(home.path().join("artifacts")).unwrap());
     (home, folder)
 }
 
@@ -24,7 +26,7 @@ fn result_message(raw_text: &str) -> Message {
 }
 
 /// Packs and unpacks; gives the coding and the number of artifacts.
-fn there_and_back(message: &Message, folder: &ArtifactFolder) -> (i64, usize) {
+fn there_and_back(message: &Message, folder: &ArtifactFiles) -> (i64, usize) {
     let packed = pack(message, folder).unwrap();
     assert_eq!(unpack(packed.coding, &packed.bytes, folder).unwrap(), message.json());
     (packed.coding, packed.artifacts.len())

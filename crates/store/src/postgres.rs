@@ -31,16 +31,21 @@ mod sessions;
 mod status;
 mod store_impl;
 mod tls;
+mod upkeep;
 mod value;
 mod views;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::artifacts::claim;
+use crate::artifacts::files::ArtifactFiles;
+use crate::artifacts::place::ArtifactPlace;
 use crate::error::Result;
 use crate::ids::Owner;
 
 use connection::ServerPool;
 use search_index::IndexKind;
+use value::{text, values};
 
 /// After so many messages of a process the index of the owner who wrote last is checked: with every owner's share of the messages, each is
 /// looked at about as often as they have written so many.
@@ -65,6 +70,22 @@ impl PostgresStore {
         server.reach()?;
         migrate::bring_up_to_date(&server, migrate::STEPS)?;
         Ok(Self { server, appended: AtomicUsize::new(0) })
+    }
+
+    /// Has the record keep large texts in a place of their own: in the database where there is none. What is in the
+    /// database stays there and is read from there.
+    pub fn with_artifacts(mut self, place: Option<&ArtifactPlace>) -> Result<Self> {
+        let Some(place) = place else {
+            claim::check_unset(&self)?;
+            return Ok(self);
+        };
+        let files = ArtifactFiles::of(place, None)?;
+        let fresh = self.server.ask("naming the record", |tx| {
+            text(&tx.query_one("SELECT gen_random_uuid()::text", values![])?, 0)
+        })?;
+        claim::take(&self, &files, place, Some(fresh))?;
+        self.server.files = Some(files);
+        Ok(self)
     }
 
     /// An address as people read it: without user and password.

@@ -33,6 +33,7 @@ mod search_source;
 mod sessions;
 mod status;
 mod store_impl;
+mod upkeep;
 mod vectors;
 mod views;
 
@@ -42,9 +43,15 @@ use std::time::Duration;
 
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 
+use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::claim;
+use crate::artifacts::extract::artifact_texts;
+use crate::artifacts::files::ArtifactFiles;
 use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::place::ArtifactPlace;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
+use crate::message::NewMessage;
 use crate::message_codec;
 use crate::record_search::QuestionMeaning;
 use crate::search::request::SearchQuery;
@@ -78,7 +85,7 @@ const JOURNAL_PAGES_AT_MOST: i64 = 16_000;
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    artifacts: ArtifactFolder,
+    artifacts: ArtifactFiles,
     busy_timeout: Duration,
     /// Closed before the writer: the last one to close takes the journal into the database, and a reader cannot.
     readers: Mutex<Vec<Connection>>,
@@ -180,7 +187,7 @@ impl SqliteStore {
         drop(opening);
         Ok(Self {
             path: path.to_path_buf(),
-            artifacts: ArtifactFolder::open(folder)?,
+            artifacts: ArtifactFiles::beside(ArtifactFolder::open(folder)?),
             busy_timeout,
             writer: Some(Mutex::new(WriteConnection { conn: writer, set_for: None })),
             readers: Mutex::new(Vec::new()),
@@ -211,7 +218,9 @@ impl SqliteStore {
         let conn = connect().map_err(|error| error.into_store_error("opening a store in memory", path))?;
         Ok(Self {
             path: path.to_path_buf(),
-            artifacts: ArtifactFolder::open(folder.path().join(connection::ARTIFACTS))?,
+            artifacts: ArtifactFiles::beside(ArtifactFolder::open(
+                folder.path().join(connection::ARTIFACTS),
+            )?),
             busy_timeout: connection::BUSY_TIMEOUT,
             writer: Some(Mutex::new(WriteConnection { conn, set_for: None })),
             readers: Mutex::new(Vec::new()),
@@ -242,7 +251,7 @@ impl SqliteStore {
         };
         Ok(Self {
             path: path.to_path_buf(),
-            artifacts: ArtifactFolder::at(artifacts_beside(path)),
+            artifacts: ArtifactFiles::beside(ArtifactFolder::at(artifacts_beside(path))),
             busy_timeout: connection::BUSY_TIMEOUT,
             writer: None,
             readers: Mutex::new(vec![reader]),
@@ -266,9 +275,28 @@ impl SqliteStore {
         self.migration.as_ref()
     }
 
-    /// The folder of artifacts.
+    /// Has the record keep large texts in a place of their own: nowhere but beside the database where there is none. What is
+    /// beside the database stays there and is read from there.
+    pub fn with_artifacts(mut self, place: Option<&ArtifactPlace>) -> Result<Self> {
+        let Some(place) = place else {
+            claim::check_unset(&self)?;
+            return Ok(self);
+        };
+        let files = ArtifactFiles::of(place, self.artifacts.folder_beside().cloned())?;
+        let fresh = match &self.writer {
+            Some(_) => Some(self.read("naming the record", |conn| {
+                Ok(conn.query_row("SELECT hex(randomblob(16))", [], |row| row.get::<_, String>(0))?)
+            })?),
+            None => None,
+        };
+        claim::take(&self, &files, place, fresh)?;
+        self.artifacts = files;
+        Ok(self)
+    }
+
+    /// The texts of artifacts.
     #[must_use]
-    pub fn artifact_folder(&self) -> &ArtifactFolder {
+    pub(crate) fn artifact_files(&self) -> &ArtifactFiles {
         &self.artifacts
     }
 
@@ -306,6 +334,35 @@ impl SqliteStore {
         self.write("storing vectors", Write::Light, |conn| {
             vectors::put(conn, model, &pending, &made.vectors, made.tokens)
         })
+    }
+
+    /// Has a service take large texts before the database is locked: the write finds them there.
+    fn send_ahead(&self, messages: &[NewMessage]) -> Result<()> {
+        if self.artifacts.is_elsewhere() {
+            for text in messages.iter().flat_map(|new| artifact_texts(&new.message)) {
+                self.artifacts.put(&text.text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the files of artifacts that were deleted. Nothing refers to them any more; one that cannot be removed now is
+    /// found by a later check.
+    fn sweep(&self, released: &[ArtifactId]) {
+        if !released.is_empty() {
+            let _ = self.write("removing artifacts", Write::Light, |conn| {
+                Ok(artifacts::sweep(conn, &self.artifacts, released)??)
+            });
+        }
+    }
+
+    /// Overwrites what was deleted: free pages, and the journal.
+    fn clear_free_space(&self) -> Result<()> {
+        let failure =
+            |error: rusqlite::Error| TxError::from(error).into_store_error("clearing free space", &self.path);
+        let writer = self.writer()?;
+        writer.conn.execute_batch("VACUUM").map_err(failure)?;
+        writer.conn.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())).map_err(failure)
     }
 
     /// Tells the worker that makes vectors that there is something to do.

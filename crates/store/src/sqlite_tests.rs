@@ -207,7 +207,7 @@ fn a_deletion_leaves_nothing_behind() {
     store.record_calls(&owner(), &id("one"), vec![NewCall::default()]).unwrap();
     assert_ne!(tables(&store), empty);
     let artifact = store.artifacts(&owner(), &id("one")).unwrap().remove(0);
-    let file = store.artifact_folder().file_path(&artifact.id);
+    let file = store.artifact_files().file_path(&artifact.id);
     assert!(file.exists());
     store.delete(&owner(), &id("one"), Dependants::Refuse).unwrap();
     assert_eq!(tables(&store), empty);

@@ -13,6 +13,8 @@ pub struct StoreStatus {
     pub database_bytes: u64,
     /// Bytes of large texts beside the database; those in it are counted with it.
     pub artifact_bytes: u64,
+    /// Where large texts are, if they have a place of their own.
+    pub artifacts_in: Option<String>,
     /// Sessions of all owners.
     pub sessions: u64,
     /// Their messages.

@@ -158,7 +158,7 @@ pub(crate) fn parse_time(typed: &str) -> Result<TimeArg, String> {
 }
 
 /// A number and a unit.
-fn duration_ms(text: &str) -> Option<Millis> {
+pub(crate) fn duration_ms(text: &str) -> Option<Millis> {
     let digits_end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at_checked(digits_end)?;
     let unit_ms = match unit.trim() {

@@ -74,7 +74,14 @@ fn render(report: &BackupReport, width: usize) -> String {
         counted(report.messages, "message", "messages"),
         counted(report.artifacts, "artifact", "artifacts"),
     );
-    format!("{}\n{figures}\n", wrap(&title, width, 2).trim_end().bold())
+    let elsewhere = match report.artifacts_elsewhere {
+        0 => String::new(),
+        count => format!(
+            "  {} in `store.artifacts` not included: back that place up too\n",
+            counted(count, "artifact", "artifacts")
+        ),
+    };
+    format!("{}\n{figures}\n{elsewhere}", wrap(&title, width, 2).trim_end().bold())
 }
 
 /// A backup of something that is damaged is a backup all the same; but it must not pass for a good one.

@@ -13,7 +13,7 @@ use throughline_store::{
 use crate::app::App;
 use crate::error::{CliError, Exit};
 use crate::host::process::is_alive;
-use crate::record::{RecordPlace, RecordStore, refused};
+use crate::record::{RecordPlace, RecordStore, artifact_place, refused};
 use crate::ui::output::print_json;
 use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{counted, on_one_line};
@@ -46,10 +46,12 @@ pub(crate) struct DoctorArgs {
 /// Carries out the command.
 pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
     let place = RecordPlace::of(app)?;
+    let artifacts = artifact_place(app)?;
     let examination = Examination {
         depth: if args.quick { Depth::Quick } else { Depth::Thorough },
         now_ms: app.now().ms,
         is_alive: &is_alive,
+        artifacts: artifacts.as_ref(),
     };
     let mut line = ProgressLine::new(app);
     let mut follow = |progress: StoreProgress| {

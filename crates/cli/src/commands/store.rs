@@ -1,17 +1,23 @@
-//! `throughline store`: what the record is kept in, and copying it from one engine to another.
+//! `throughline store`: what the record is kept in, copying it from one engine to another, and its upkeep.
+
+mod upkeep;
 
 use clap::{Args, Subcommand};
-use throughline_store::StoreStatus;
 #[cfg(feature = "postgres")]
-use throughline_store::{CopyReport, StoreProgress};
+use throughline_store::CopyReport;
+use throughline_store::{GarbageOptions, GarbageReport, StoreProgress, StoreStatus};
 
 use crate::app::App;
+use crate::args::time::duration_ms;
 use crate::error::CliError;
 use crate::record::{OpenRecord, RecordStore, refused};
 use crate::ui::output::print_json;
+use crate::ui::progress::{ProgressLine, progress_words};
+use upkeep::{EraseOwnerArgs, ExpireArgs, ExportOwnerArgs, LogArgs};
+
 use crate::ui::text::{bytes_words, counted, thousands};
 
-/// What the record is kept in, and copying it to another engine
+/// What the record is kept in; copy it to another engine, expire, export and erase
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     #[command(subcommand)]
@@ -22,6 +28,11 @@ pub(crate) struct StoreArgs {
 enum StoreCommand {
     Status(StatusArgs),
     Copy(CopyArgs),
+    Gc(GcArgs),
+    Expire(ExpireArgs),
+    ExportOwner(ExportOwnerArgs),
+    EraseOwner(EraseOwnerArgs),
+    Log(LogArgs),
 }
 
 /// Show the engine, its schema version, size and connections
@@ -42,6 +53,8 @@ struct StatusArgs {
 Examples:
   throughline store copy --to postgres://throughline@db/throughline
   throughline store copy --to record-from-db.db
+  throughline store copy --to postgres://throughline@db/throughline \\
+      --artifacts s3://bucket/prefix
 
 The record that the settings name stays as it is. Nobody may write to either
 meanwhile. A copy that was interrupted goes on when the command is given again.
@@ -50,6 +63,31 @@ struct CopyArgs {
     /// Where to: the address of a PostgreSQL database, or a file
     #[arg(long, value_name = "PLACE")]
     to: String,
+    /// Where the large texts of the copy go, as `store.artifacts` reads it
+    #[arg(long, value_name = "URL")]
+    artifacts: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Remove large texts that nothing refers to any more from the place that `store.artifacts` names
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline store gc --dry-run
+  throughline store gc --grace 30d
+
+A text stays for the grace period after it was stored, referred to or not. Make
+it at least as long as backups of the database are kept: an older one refers to
+texts that the record of today does not. Others may go on using the record.")]
+struct GcArgs {
+    /// How long after it was stored a text stays in any case
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = parse_span)]
+    grace: i64,
+    /// Count only
+    #[arg(long)]
+    dry_run: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -60,6 +98,11 @@ pub(crate) fn run(args: &StoreArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         StoreCommand::Status(args) => status(args, app),
         StoreCommand::Copy(args) => copy(args, app),
+        StoreCommand::Gc(args) => gc(args, app),
+        StoreCommand::Expire(args) => upkeep::expire(args, app),
+        StoreCommand::ExportOwner(args) => upkeep::export_owner(args, app),
+        StoreCommand::EraseOwner(args) => upkeep::erase_owner(args, app),
+        StoreCommand::Log(args) => upkeep::log(args, app),
     }
 }
 
@@ -91,6 +134,9 @@ fn page(status: &StoreStatus) -> String {
     if status.artifact_bytes > 0 {
         out.push_str(&format!(", and {} of large texts", bytes_words(status.artifact_bytes)));
     }
+    if let Some(place) = &status.artifacts_in {
+        out.push_str(&format!("\nLarge texts  {place}"));
+    }
     out.push_str(&format!(
         "\nHolds        {}, {}\n",
         counted(status.sessions, "session", "sessions"),
@@ -109,16 +155,60 @@ fn page(status: &StoreStatus) -> String {
     out
 }
 
+fn gc(args: &GcArgs, app: &App) -> Result<(), CliError> {
+    let record = OpenRecord::open(app)?;
+    let options = GarbageOptions { now_ms: app.now().ms, grace_ms: args.grace, dry_run: args.dry_run };
+    let mut line = ProgressLine::new(app);
+    let mut follow = |progress: StoreProgress| {
+        if line.is_due() {
+            line.show(&progress_words(progress));
+        }
+    };
+    let report = record.store.upkeep().collect_garbage(&options, &mut follow);
+    line.end();
+    let report = report.map_err(refused)?;
+    if args.json {
+        return print_json(app, &report);
+    }
+    app.print(&collected_words(&report, args.dry_run))
+}
+
+fn collected_words(report: &GarbageReport, is_dry_run: bool) -> String {
+    let GarbageReport { objects, bytes, garbage, garbage_bytes, younger, removed } = report;
+    let what = match is_dry_run {
+        true => format!(
+            "{} would be removed, {}",
+            counted(*garbage, "large text", "large texts"),
+            bytes_words(*garbage_bytes)
+        ),
+        false => {
+            format!("Removed {} of {}", thousands(*removed), counted(*garbage, "large text", "large texts"))
+        }
+    };
+    format!(
+        "{what} that nothing refers to\n  {} stay for the grace period; the place held {}, {}\n",
+        thousands(*younger),
+        counted(*objects, "object", "objects"),
+        bytes_words(*bytes)
+    )
+}
+
+/// A time span such as `36h` or `7d`, in milliseconds.
+fn parse_span(text: &str) -> Result<i64, String> {
+    duration_ms(&text.trim().to_ascii_lowercase())
+        .ok_or_else(|| "expected a time span such as 36h or 7d".to_owned())
+}
+
 #[cfg(feature = "postgres")]
 fn copy(args: &CopyArgs, app: &App) -> Result<(), CliError> {
     use std::time::Instant;
     use throughline_store::{PostgresStore, SqliteStore};
 
     use crate::error::Exit;
-    use crate::record::RecordPlace;
-    use crate::ui::progress::{ProgressLine, progress_words};
+    use crate::record::{RecordPlace, read_artifact_place};
 
     let Some(record) = OpenRecord::open_existing(app)? else { return Ok(()) };
+    let artifacts = read_artifact_place(app, args.artifacts.as_deref().unwrap_or_default())?;
     let started = Instant::now();
     let mut line = ProgressLine::new(app);
     let mut follow = |progress: StoreProgress| {
@@ -129,11 +219,13 @@ fn copy(args: &CopyArgs, app: &App) -> Result<(), CliError> {
     let is_server = args.to.starts_with("postgres://") || args.to.starts_with("postgresql://");
     let copied = match (&record.store, is_server) {
         (RecordStore::Sqlite(from), true) => {
-            let to = PostgresStore::open(&args.to, PostgresStore::CONNECTIONS);
+            let to = PostgresStore::open(&args.to, PostgresStore::CONNECTIONS)
+                .and_then(|to| to.with_artifacts(artifacts.as_ref()));
             to.and_then(|to| to.copy_from(from, &mut follow))
         }
         (RecordStore::Postgres(from), false) => {
-            let to = SqliteStore::open(std::path::Path::new(&args.to), app.now().ms);
+            let to = SqliteStore::open(std::path::Path::new(&args.to), app.now().ms)
+                .and_then(|to| to.with_artifacts(artifacts.as_ref()));
             to.and_then(|to| from.copy_to(&to, &mut follow))
         }
         (RecordStore::Sqlite(_), false) | (RecordStore::Postgres(_), true) => {
@@ -170,6 +262,8 @@ fn copied_words(report: &CopyReport, seconds: f64) -> String {
 
 #[cfg(not(feature = "postgres"))]
 fn copy(args: &CopyArgs, app: &App) -> Result<(), CliError> {
-    let _ = (&args.to, args.json, app);
-    Err(crate::record::without_postgres("a copy is made to or from PostgreSQL"))
+    let _ = (&args.to, &args.artifacts, args.json, app);
+    Err(CliError::new(Exit::BadConfig, "this program cannot use a record on PostgreSQL")
+        .because("it was built without the Cargo feature `postgres`")
+        .hint("use a released package, or build with `--features postgres`"))
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 #[cfg(feature = "postgres")]
 use throughline_store::PostgresStore;
 use throughline_store::{
-    FleetStore, Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress,
+    ArtifactPlace, Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress,
+    StoreUpkeep,
 };
 
 use super::refused;
@@ -131,7 +132,7 @@ impl RecordStore {
     pub(crate) fn open_for_reading(app: &App) -> Result<Self, CliError> {
         match RecordPlace::of(app)? {
             RecordPlace::File(path) => match SqliteStore::open_read_only(&path) {
-                Ok(store) => Ok(Self::Sqlite(Arc::new(store))),
+                Ok(store) => with_artifacts(app, store).map(Arc::new).map(Self::Sqlite),
                 Err(StoreError::ReadOnly { .. }) => open_file(app, &path).map(Arc::new).map(Self::Sqlite),
                 Err(other) => Err(refused(other)),
             },
@@ -148,12 +149,12 @@ impl RecordStore {
         }
     }
 
-    /// What gateways on this record share, if it is on a server.
-    pub(crate) fn fleet(&self) -> Option<Arc<dyn FleetStore>> {
+    /// The same record, for an operator.
+    pub(crate) fn upkeep(&self) -> &dyn StoreUpkeep {
         match self {
-            Self::Sqlite(_) => None,
+            Self::Sqlite(store) => store.as_ref(),
             #[cfg(feature = "postgres")]
-            Self::Postgres(store) => Some(Arc::<PostgresStore>::clone(store)),
+            Self::Postgres(store) => store.as_ref(),
         }
     }
 
@@ -170,6 +171,27 @@ impl RecordStore {
     pub(crate) fn file(&self, command: &str, instead: &str) -> Result<&SqliteStore, CliError> {
         self.in_file().map(Arc::as_ref).ok_or_else(|| needs_file(command, instead))
     }
+}
+
+/// Where large texts are, unless they are beside the record's file or in the database.
+pub(crate) fn artifact_place(app: &App) -> Result<Option<ArtifactPlace>, CliError> {
+    match load(app, &[]) {
+        Ok(loaded) => read_artifact_place(app, &loaded.settings.store.artifacts),
+        Err(_) if !may_name_a_server(app) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A place for large texts from its address; none if it is empty.
+pub(crate) fn read_artifact_place(app: &App, address: &str) -> Result<Option<ArtifactPlace>, CliError> {
+    if address.is_empty() {
+        return Ok(None);
+    }
+    ArtifactPlace::parse(address, app.env.clone()).map(Some).map_err(refused)
+}
+
+fn with_artifacts(app: &App, store: SqliteStore) -> Result<SqliteStore, CliError> {
+    store.with_artifacts(artifact_place(app)?.as_ref()).map_err(refused)
 }
 
 /// Whether anything that settings are read from speaks of a store.
@@ -203,13 +225,16 @@ fn open_file(app: &App, path: &std::path::Path) -> Result<SqliteStore, CliError>
             path_words(backup)
         ));
     }
-    Ok(store)
+    with_artifacts(app, store)
 }
 
 #[cfg(feature = "postgres")]
 fn open_server(app: &App, server: &ServerSettings) -> Result<RecordStore, CliError> {
     home::make_private(app)?;
-    let store = PostgresStore::open(&server.url, server.connections).map_err(refused)?;
+    let place = artifact_place(app)?;
+    let store = PostgresStore::open(&server.url, server.connections)
+        .and_then(|store| store.with_artifacts(place.as_ref()))
+        .map_err(refused)?;
     Ok(RecordStore::Postgres(Arc::new(store)))
 }
 

@@ -18,7 +18,7 @@ use crate::error::{CliError, path_words};
 use crate::files::write_atomic;
 use crate::home;
 use crate::host::process::is_alive;
-use crate::record::{RecordPlace, RecordStore};
+use crate::record::{RecordPlace, artifact_place};
 use crate::settings::{bad_settings, load, read_config};
 
 /// The operator's tools of a gateway on one home directory.
@@ -38,7 +38,13 @@ impl HomeTools {
 
 impl OperatorTools for HomeTools {
     fn record_health(&self) -> Result<Value, String> {
-        let examination = Examination { depth: Depth::Quick, now_ms: self.app.now().ms, is_alive: &is_alive };
+        let artifacts = artifact_place(&self.app).map_err(words)?;
+        let examination = Examination {
+            depth: Depth::Quick,
+            now_ms: self.app.now().ms,
+            is_alive: &is_alive,
+            artifacts: artifacts.as_ref(),
+        };
         let place = RecordPlace::of(&self.app).map_err(words)?;
         let diagnosis = examine(&self.app, &place, &examination, &mut |_| {});
         diagnosis.map(|diagnosis| diagnosis_json(&diagnosis)).map_err(words)

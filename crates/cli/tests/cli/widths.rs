@@ -15,7 +15,7 @@ const WIDTHS: [u16; 8] = [10, 20, 40, 46, 60, 80, 100, 200];
 const USUAL_WIDTH: u16 = 80;
 
 /// How each command is called, in this order. Those that write come last, and what they change is a copy.
-const EXAMPLES: [(&str, &[&str]); 62] = [
+const EXAMPLES: [(&str, &[&str]); 66] = [
     ("", &["--version"]),
     ("run", &["run", "no-such-program"]),
     ("chat", &["chat", "-q", "And now?"]),
@@ -78,14 +78,19 @@ const EXAMPLES: [(&str, &[&str]); 62] = [
     ("store", &["store"]),
     ("store status", &["store", "status"]),
     ("store copy", &["store", "copy", "--to", "elsewhere.db"]),
+    ("store gc", &["store", "gc", "--dry-run"]),
+    ("store log", &["store", "log"]),
+    ("store expire", &["--set", "store.retention.days=1", "store", "expire", "--dry-run"]),
+    ("store export-owner", &["store", "export-owner", "local", "--to", "nowhere/export"]),
 ];
 
 /// More of them, which change the record.
-const CHANGES: [(&str, &[&str]); 4] = [
+const CHANGES: [(&str, &[&str]); 5] = [
     ("sessions rename", &["sessions", "rename", "last", "A conversation about rivers and the sea"]),
     ("sessions undo", &["sessions", "undo", "last"]),
     ("sessions redo", &["sessions", "redo", "last"]),
     ("sessions delete", &["sessions", "delete", "last", "--yes"]),
+    ("store erase-owner", &["store", "erase-owner", "local", "--yes"]),
 ];
 
 /// What these print is a document as it stands, not a page that is laid out.

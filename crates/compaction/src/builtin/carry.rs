@@ -4,9 +4,9 @@ use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
 use crate::state::{RunOutcome, State, TodoStatus, is_same, share_check, weigh};
 
-use super::draft::{Line, Said};
+use super::draft::{GOES_ON, Said};
 use super::files::path_of;
-use super::story::{ACTIVE, GOAL, Turn};
+use super::story::{ACTIVE, GOAL, Lead, StoryLine, Turn};
 
 /// Before what the goal of earlier notes says.
 pub(super) const BEGAN_WITH: &str = "Began with: ";
@@ -14,6 +14,11 @@ pub(super) const BEGAN_WITH: &str = "Began with: ";
 pub(super) const AS_AGENT_PUT_IT: &str = "As the agent put it: ";
 /// Before a request that says more than the active one.
 pub(super) const ON_THE_WAY_TO_IT: &str = "On the way to it: ";
+
+/// The goal of a conversation whose only request is being worked on.
+pub(super) const SAME_AS_TASK: &str = "The active task";
+/// Before the branch that the work is on.
+pub(super) const ON_BRANCH: &str = "Work is on branch ";
 
 /// Turns of earlier notes: their words, and their lines by worth.
 pub(super) fn turns(earlier: &SummaryDocument) -> Vec<Turn> {
@@ -33,9 +38,10 @@ fn turn(entry: &Entry, recency: f32, task: &str, goal: &str) -> Turn {
         && !first.starts_with("- ")
     {
         match *first {
-            ACTIVE => turn.words = task.to_owned(),
+            ACTIVE => turn.words = task.trim_end_matches(GOES_ON).to_owned(),
             GOAL if goal.starts_with(BEGAN_WITH) => {
-                turn.words = goal.trim_start_matches(BEGAN_WITH).trim_matches('"').to_owned();
+                let words = goal.trim_start_matches(BEGAN_WITH).trim_matches('"');
+                turn.words = words.trim_end_matches(GOES_ON).to_owned();
                 turn.elsewhere = Some(GOAL);
             }
             words => turn.words = words.to_owned(),
@@ -43,8 +49,9 @@ fn turn(entry: &Entry, recency: f32, task: &str, goal: &str) -> Turn {
         lines.next();
         // The person's words may have more lines; what came of them begins with a dash.
         while let Some(more) = lines.next_if(|line| !line.starts_with("- ")) {
-            turn.words.push('\n');
-            turn.words.push_str(more.trim_start());
+            let words = if turn.elsewhere.is_some() { &mut turn.rest } else { &mut turn.words };
+            words.push('\n');
+            words.push_str(more.trim_start());
         }
     }
     // An action of notes in the old form: one line that says what was done.
@@ -64,7 +71,7 @@ fn turn(entry: &Entry, recency: f32, task: &str, goal: &str) -> Turn {
     turn
 }
 
-fn carried_line(text: &str, recency: f32) -> Line {
+fn carried_line(text: &str, recency: f32) -> StoryLine {
     let weight = weigh(text);
     let base = if text.starts_with("The person: ") {
         9.0
@@ -76,7 +83,7 @@ fn carried_line(text: &str, recency: f32) -> Line {
         2.0
     };
     let value = base + 0.3 * weight.names.min(5) as f32 + 0.45 * weight.reasons.min(3) as f32 + 0.5 * recency;
-    Line { message: 0, text: text.to_owned(), value }
+    StoryLine { message: 0, lead: Lead::default(), text: text.to_owned(), value }
 }
 
 /// Joins turns of earlier notes with new ones: a turn that went on is one, and nothing is listed twice.
@@ -240,8 +247,8 @@ pub(super) fn began_with(earlier: &SummaryDocument, task: Option<&str>) -> Optio
     if let Some(told) = goals.iter().find(|entry| entry.text.starts_with(BEGAN_WITH)) {
         return Some(told.text.clone());
     }
-    let is_ours =
-        |entry: &Entry| [AS_AGENT_PUT_IT, ON_THE_WAY_TO_IT].iter().any(|own| entry.text.starts_with(own));
+    let own = [AS_AGENT_PUT_IT, ON_THE_WAY_TO_IT, SAME_AS_TASK, ON_BRANCH];
+    let is_ours = |entry: &Entry| own.iter().any(|own| entry.text.starts_with(own));
     if let Some(other) = goals.iter().find(|entry| !is_ours(entry)) {
         return Some(other.text.clone());
     }

@@ -142,6 +142,21 @@ pub(super) fn quoted(words: &str, max_chars: usize) -> String {
     format!("{}… ({} more characters in the original)", slice_start(trimmed, end), count - max_chars)
 }
 
+/// The beginning of a person's words within a length, up to the end of a line, a sentence or a word, and what follows it.
+pub(super) fn split_words(words: &str, max_chars: usize) -> (&str, &str) {
+    let trimmed = words.trim();
+    let Some((end, _)) = trimmed.char_indices().nth(max_chars) else { return (trimmed, "") };
+    let begin = slice_start(trimmed, end);
+    let half = begin.len() / 2;
+    let after = |mark: &str| begin.rfind(mark).map(|at| at + mark.trim_end().len()).filter(|at| *at > half);
+    let at = after("\n").or_else(|| after(". ")).or_else(|| after(" ")).unwrap_or(begin.len());
+    let (shown, rest) = trimmed.split_at_checked(at).unwrap_or((trimmed, ""));
+    (shown.trim_end(), rest.trim())
+}
+
+/// Behind the beginning of words whose rest stands elsewhere in the notes.
+pub(super) const GOES_ON: &str = "… (goes on under Completed Actions)";
+
 /// The last two segments of a path: the whole path stands under Relevant Files.
 pub(super) fn short_path(path: &str) -> &str {
     let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);

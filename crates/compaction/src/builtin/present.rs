@@ -1,10 +1,13 @@
 //! What is going on: the active task, what is in progress, what is left, what stands in the way, and the last runs.
 
-use crate::act::one_line;
+use crate::act::{one_line, slice_start};
+use crate::anchors::{AnchorKind, scan_anchors};
+use crate::document::SummaryDocument;
 use crate::ledger::Ledger;
+use crate::sections::Section;
 use crate::state::{
     Fate, Request, Run, RunOutcome, State, TodoItem, TodoSource, TodoStatus, Via, announces, check_of,
-    is_question, plain_sentences, units, weigh,
+    is_narration, is_question, is_same_file, plain_sentences, units,
 };
 
 use crate::stems::stems;
@@ -14,12 +17,11 @@ use super::story::Scope;
 
 /// Characters of a command beside its outcome.
 const RUN_CHARS: usize = 72;
-/// Commands with so many equal first characters are listed once, unless there is room.
+/// Of commands that are the same for so many characters only the newest is told.
 const SAME_START_CHARS: usize = 36;
-const OLDER_ALIKE: f32 = 2.0;
-/// Commands that only showed something are listed up to this many, the newest.
-const MAX_LOOKS: usize = 8;
-/// Files of the last search that are listed.
+/// Commands that only showed something are told up to this many, the newest.
+const MAX_LOOKS: usize = 4;
+/// Files of the last search that are told.
 const MAX_FOUND: usize = 12;
 /// Commands of checks that are listed.
 const MAX_CHECKS: usize = 4;
@@ -36,23 +38,55 @@ pub(super) fn active(state: &State) -> Option<&Request> {
         .or_else(|| state.open_requests().filter(|request| request.begins_turn()).last())
 }
 
-/// What the agent asked before a short reply, and the lines of its message that tell most.
-pub(super) fn proposal_before(state: &State, request: &Request) -> Option<(String, Vec<String>)> {
+/// Of a proposal that the person agreed to, so much of its end is quoted: about eight lines.
+const PROPOSAL_CHARS: usize = 700;
+
+/// What the agent asked before a short reply, and the end of what it proposed before the question.
+pub(super) fn proposal_before(state: &State, request: &Request) -> Option<Proposal> {
     let before = state.statements.iter().rev().find(|statement| statement.message < request.message)?;
     let question = plain_sentences(&before.text).filter(|sentence| is_question(sentence)).last()?.to_owned();
-    let mut lines: Vec<(u32, usize, String)> = Vec::new();
-    for (at, unit) in
-        units(&before.text).into_iter().enumerate().filter(|(_, unit)| !unit.contains(&question))
-    {
-        let weight = weigh(&unit);
-        if (20..300).contains(&unit.chars().count()) {
-            lines.push((2 * weight.names.min(4) + weight.reasons.min(3), at, unit));
+    let (mut lines, mut told): (Vec<String>, Vec<String>) = Default::default();
+    let mut room = PROPOSAL_CHARS;
+    let mut lead = String::new();
+    let proposed = units(&before.text);
+    let until = proposed.iter().rposition(|unit| unit.text.contains(&question)).unwrap_or(proposed.len());
+    for unit in proposed.iter().take(until).rev() {
+        let length = unit.text.chars().count();
+        if length > room {
+            break;
         }
+        if is_narration(&unit.text) {
+            continue;
+        }
+        room -= length;
+        // The lead stands before the first of its lines, which is met last.
+        if unit.lead != lead {
+            put_lead(&mut lines, &lead);
+            lead.clone_from(&unit.lead);
+        }
+        lines.push(unit.text.clone());
+        told.extend(plain_sentences(&unit.text).map(str::to_owned));
     }
-    lines.sort_by_key(|(worth, at, _)| (std::cmp::Reverse(*worth), *at));
-    lines.truncate(3);
-    lines.sort_by_key(|(_, at, _)| *at);
-    Some((question, lines.into_iter().map(|(.., line)| line).collect()))
+    put_lead(&mut lines, &lead);
+    lines.reverse();
+    Some(Proposal { question, lines, told })
+}
+
+/// What the agent asked before a short reply.
+pub(super) struct Proposal {
+    /// The question.
+    pub(super) question: String,
+    /// The end of what was proposed before it.
+    pub(super) lines: Vec<String>,
+    /// The sentences of those lines.
+    pub(super) told: Vec<String>,
+}
+
+/// Puts a lead before the line that was added last.
+fn put_lead(lines: &mut [String], lead: &str) {
+    if let Some(first) = lines.last_mut().filter(|_| !lead.is_empty()) {
+        *first = format!("{lead}: {first}");
+    }
 }
 
 /// In Progress: the items at hand, what the agent said last, the files in hand and the checks in use.
@@ -119,6 +153,11 @@ pub(super) fn in_progress(
             value: 7.0,
         });
     }
+    let named = named_and_untouched(state, request, |name| known(name) || found.contains(&name));
+    if !named.is_empty() {
+        let text = format!("Named and not touched since: {}", named.join(", "));
+        lines.push(Line { message: scope.to, text, value: 8.2 });
+    }
     let checks = checks(state);
     if !checks.is_empty() {
         let text = format!(
@@ -128,6 +167,50 @@ pub(super) fn in_progress(
         lines.push(Line { message: scope.to, text, value: 8.0 });
     }
     choose(lines, budget, price).0
+}
+
+/// Files that are told as named and not touched.
+const MAX_NAMED: usize = 8;
+/// The agent's last statements that may name what comes next.
+const LAST_STATEMENTS: usize = 2;
+
+/// Files that the request, the agent's last words or the open items name, and that nothing has touched since they were
+/// named.
+fn named_and_untouched(state: &State, request: &Request, is_told: impl Fn(&str) -> bool) -> Vec<String> {
+    let said = state.statements.iter().rev().filter(|statement| statement.message >= request.message);
+    let mut texts: Vec<(u32, &str)> =
+        said.take(LAST_STATEMENTS).map(|said| (said.message, said.text.as_str())).collect();
+    texts.push((request.message, request.words.as_str()));
+    let items = state.todos.iter().filter(|item| item.status != TodoStatus::Done);
+    texts.extend(items.map(|item| (item.message, item.text.as_str())));
+    let mut out: Vec<String> = Vec::new();
+    for (message, text) in texts {
+        scan_anchors(text, |anchor, kind| {
+            let is_file = kind == AnchorKind::Path && has_ending(anchor);
+            if !is_file || out.len() >= MAX_NAMED {
+                return;
+            }
+            let edited =
+                state.edits.iter().filter(|edit| edit.applied).map(|edit| (edit.message, &edit.path));
+            let mut touched = edited.chain(state.looks.iter().map(|look| (look.message, &look.path)));
+            let name = short_path(anchor);
+            if !touched.any(|(at, path)| at >= message && is_same_file(path, anchor))
+                && !is_told(name)
+                && !out.iter().any(|known| is_same_file(known, name))
+            {
+                out.push(name.to_owned());
+            }
+        });
+    }
+    out
+}
+
+/// Whether a path ends as files do.
+fn has_ending(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ending =
+        name.rsplit_once('.').map_or("", |(before, ending)| if before.is_empty() { "" } else { ending });
+    (1..=5).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_alphabetic())
 }
 
 /// The files the agent works on, newest first, each with what was done.
@@ -374,18 +457,22 @@ pub(super) fn runs(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
         );
         lines.push(Line { message: 0, text, value: 8.0 });
     }
-    let mut seen: Vec<String> = Vec::new();
     let mut starts: Vec<String> = Vec::new();
     let mut looks = 0;
     for run in state.newest_runs().into_iter().rev().filter(|run| scope.has(run.message)) {
         let text = run_text(run);
-        let name = one_line(&run.command, RUN_CHARS);
-        if run.outcome == RunOutcome::Unknown || seen.contains(&name) {
+        // Of commands that begin alike the newest tells how it stands: cut, the others could not be told from it.
+        let start = one_line(&run.command, SAME_START_CHARS);
+        let is_older = starts.contains(&start);
+        starts.push(start);
+        if run.outcome == RunOutcome::Unknown || is_older {
             continue;
         }
-        seen.push(name);
-        // That a file was shown matters for a while only.
-        let only_showed = run.looks && run.outcome == RunOutcome::Ok && check_of(&run.command).is_none();
+        // That a file was shown tells nothing of how things stand; that a search found nothing may.
+        let only_showed = run.looks && check_of(&run.command).is_none();
+        if only_showed && (is_peek(&run.command) || run.outcome != RunOutcome::Ok) {
+            continue;
+        }
         looks += usize::from(only_showed);
         if only_showed && looks > MAX_LOOKS {
             continue;
@@ -397,18 +484,62 @@ pub(super) fn runs(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
         if check_of(&run.command).is_some() {
             value += 1.5;
         }
-        // Of commands that begin alike the newest tells how it stands.
-        let start = one_line(&run.command, SAME_START_CHARS);
-        if starts.contains(&start) {
-            value -= OLDER_ALIKE;
-        } else {
-            starts.push(start);
-        }
         lines.push(Line { message: run.message, text, value });
     }
     lines.sort_by_key(|line| line.message);
     choose_for(scope, lines, budget, price).0
 }
+
+/// Programs that show a file or a folder.
+const PEEKS: &[&str] = &[
+    "cat", "sed", "grep", "rg", "ls", "head", "tail", "wc", "find", "echo", "pwd", "tree", "jq", "stat",
+    "file", "which",
+];
+
+fn is_peek(command: &str) -> bool {
+    let parts = command.split("&&").map(str::trim).filter(|part| !part.starts_with("cd "));
+    let mut programs = parts.filter_map(|part| part.split_whitespace().next());
+    programs.all(|program| PEEKS.contains(&program))
+}
+
+/// Outcomes that are added at most where other sections name their commands.
+const MAX_NAMED_RUNS: usize = 10;
+
+/// How the newest run of commands ended that other sections name and Active State does not.
+pub(super) fn named_runs(state: &State, document: &SummaryDocument) -> Vec<String> {
+    let told = document.entries(Section::ActiveState);
+    let elsewhere: String = Section::ALL
+        .into_iter()
+        .filter(|section| *section != Section::ActiveState)
+        .flat_map(|section| document.entries(section))
+        .flat_map(|entry| [entry.text.as_str(), "\n"])
+        .collect();
+    let mut out: Vec<String> = Vec::new();
+    for run in state.newest_runs().into_iter().rev() {
+        let start = slice_start(&run.command, SAME_START_CHARS);
+        let is_phrase = start.contains(' ') && start.len() >= LEAST_COMMAND_BYTES;
+        let is_named = is_phrase
+            && run.outcome != RunOutcome::Unknown
+            && !is_peek(&run.command)
+            && elsewhere.contains(start)
+            && !told.iter().map(|entry| &entry.text).chain(&out).any(|line| tells_run(line, &run.command));
+        if is_named && out.len() < MAX_NAMED_RUNS {
+            out.push(run_text(run));
+        }
+    }
+    out.reverse();
+    out
+}
+
+/// Whether a line tells how a command ended: the same one, or where it is cut, one that begins alike.
+fn tells_run(line: &str, command: &str) -> bool {
+    let told = line.strip_prefix('`').and_then(|rest| rest.split('`').next()).unwrap_or_default();
+    let start = slice_start(command, SAME_START_CHARS);
+    told == command || (start.len() < command.len() && told.starts_with(start))
+}
+
+/// A shorter command stands in other words by chance.
+const LEAST_COMMAND_BYTES: usize = 8;
 
 fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }

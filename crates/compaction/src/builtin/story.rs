@@ -7,8 +7,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::act::{one_line, slice_start};
 use crate::state::{
-    Fate, Request, Run, RunOutcome, State, Via, is_narration, is_question, is_same, plain_sentences, units,
-    weigh,
+    Fate, Request, Run, RunOutcome, State, Via, is_narration, is_question, is_same, looks_like_log,
+    plain_sentences, units, weigh,
 };
 
 use super::draft::{Line, Price, Said, quoted, short_path};
@@ -24,9 +24,65 @@ pub(super) struct Turn {
     /// The person's words.
     pub(super) words: String,
     /// What came of it.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<StoryLine>,
     /// Where its words stand instead, if they do.
     pub(super) elsewhere: Option<&'static str>,
+    /// What of its words does not stand there.
+    pub(super) rest: String,
+}
+
+/// A line of what came of a request, with its worth.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StoryLine {
+    /// The message it comes from.
+    pub(super) message: u32,
+    /// What it stands under: lines of one lead are told together.
+    pub(super) lead: Lead,
+    /// What it says.
+    pub(super) text: String,
+    /// How much it matters.
+    pub(super) value: f32,
+}
+
+/// What several lines stand under: a heading, or the command that printed them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lead {
+    /// The lead of another message is another one, also with the same words.
+    id: u32,
+    text: String,
+}
+
+impl From<Line> for StoryLine {
+    fn from(line: Line) -> Self {
+        Self { message: line.message, lead: Lead::default(), text: line.text, value: line.value }
+    }
+}
+
+/// Numbers for leads, in the order they are met.
+#[derive(Default)]
+struct Leads {
+    last: u32,
+    open: (u32, String),
+}
+
+impl Leads {
+    /// The lead of a line of a message; the same as before while both stay the same.
+    fn of(&mut self, message: u32, text: &str) -> Lead {
+        if text.is_empty() {
+            return Lead::default();
+        }
+        if self.open.0 != message || self.open.1 != text {
+            self.last += 1;
+            self.open = (message, text.to_owned());
+        }
+        Lead { id: self.last, text: text.to_owned() }
+    }
+}
+
+/// A request whose words stand under Active Task or Goal, with what of them had no room there.
+pub(super) struct Quoted {
+    pub(super) message: u32,
+    pub(super) rest: String,
 }
 
 /// The head of a turn whose words stand under Active Task.
@@ -43,7 +99,9 @@ const SHOWN: f32 = 0.9;
 const FAILURE: f32 = 1.3;
 /// A line of fewer words that names nothing exact is an exclamation or a heading, unless it is the whole answer.
 const LEAST_WORDS: usize = 3;
-/// Words of the person come before anything else.
+/// The same for a sentence that stands under no heading and gives no reason: `I can see it now.`
+const LEAST_WORDS_ALONE: usize = 6;
+/// Words of the person are told before anything else.
 const PERSON: f32 = 9.0;
 
 /// The part of a conversation that is described: the messages in a range.
@@ -78,7 +136,7 @@ impl Scope<'_> {
 pub(super) fn turns(
     scope: &Scope<'_>,
     active: Option<&Request>,
-    in_goal: &[u32],
+    in_goal: &[Quoted],
     said: &mut Said,
 ) -> Vec<Turn> {
     let mut turns: Vec<Turn> = vec![Turn { begin: scope.from, ..Turn::default() }];
@@ -90,21 +148,22 @@ pub(super) fn turns(
         if !request.begins_turn() || !scope.has(request.message) || is_again {
             continue;
         }
-        let elsewhere = if active.is_some_and(|active| active.message == request.message) {
-            Some(ACTIVE)
-        } else if in_goal.contains(&request.message) {
-            Some(GOAL)
-        } else {
-            None
+        let quoted = in_goal.iter().find(|quoted| quoted.message == request.message);
+        let elsewhere = match quoted {
+            _ if active.is_some_and(|active| active.message == request.message) => Some(ACTIVE),
+            Some(_) => Some(GOAL),
+            None => None,
         };
         turns.push(Turn {
             begin: request.message,
             words: request.words.clone(),
             elsewhere,
+            rest: quoted.map(|quoted| quoted.rest.clone()).unwrap_or_default(),
             ..Turn::default()
         });
     }
-    let mut add = |line: Line| {
+    let mut leads = Leads::default();
+    let mut add = |line: StoryLine| {
         let at = turns.partition_point(|turn| turn.begin <= line.message).saturating_sub(1);
         if let Some(turn) = turns.get_mut(at) {
             turn.lines.push(line);
@@ -115,45 +174,43 @@ pub(super) fn turns(
     for request in scope.state.requests.iter().filter(is_apart).filter(|one| scope.has(one.message)) {
         if said.add(&request.words) {
             let text = format!("The person: \"{}\"", quoted(&request.words, 700));
-            add(Line { message: request.message, text, value: PERSON });
+            add(Line { message: request.message, text, value: PERSON }.into());
         }
     }
-    for line in statements(scope, said) {
+    for line in statements(scope, said, &mut leads) {
         add(line);
     }
-    for line in changes(scope) {
-        add(line);
+    for line in changes(scope).into_iter().chain(failures(scope, said)) {
+        add(line.into());
     }
-    for line in failures(scope, said) {
-        add(line);
-    }
-    for line in shown(scope, said) {
+    for line in shown(scope, said, &mut leads) {
         add(line);
     }
     for delegated in scope.state.delegated.iter().filter(|delegated| scope.has(delegated.message)) {
-        for (at, text) in delegated.report.lines().enumerate().filter(|(_, text)| said.add(text)) {
-            let task = if at == 0 {
-                match delegated.task.trim() {
-                    "" => "Sub-agent: ".to_owned(),
-                    task => format!("Sub-agent ({}): ", one_line(task, 60)),
-                }
-            } else {
-                "  ".to_owned()
-            };
+        let who = match delegated.task.trim() {
+            "" => "Sub-agent".to_owned(),
+            task => format!("Sub-agent ({})", one_line(task, 60)),
+        };
+        for text in delegated.report.lines().filter(|text| said.add(text)) {
+            let lead = leads.of(delegated.message, &who);
             let weight = weigh(text);
             let value = REPORT
                 + 0.25 * weight.names.min(4) as f32
                 + 0.2 * weight.reasons.min(3) as f32
                 + scope.recency(delegated.message) * 0.5
                 + scope.bonus(text);
-            add(Line { message: delegated.message, text: format!("{task}{text}"), value });
+            add(StoryLine { message: delegated.message, lead, text: text.to_owned(), value });
         }
     }
     for turn in &mut turns {
         turn.lines.sort_by_key(|line| line.message);
     }
     drop_told_again(&mut turns);
-    turns.retain(|turn| !turn.lines.is_empty() || (!turn.words.is_empty() && turn.elsewhere != Some(ACTIVE)));
+    turns.retain(|turn| {
+        !turn.lines.is_empty()
+            || !turn.rest.is_empty()
+            || (!turn.words.is_empty() && turn.elsewhere != Some(ACTIVE))
+    });
     turns
 }
 
@@ -201,7 +258,7 @@ fn words_of(text: &str, lower: &mut String, words: &mut Vec<u64>) {
 }
 
 /// What the agent said, line by line, without what only announces the next step.
-fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
+fn statements(scope: &Scope<'_>, said: &mut Said, leads: &mut Leads) -> Vec<StoryLine> {
     let mut out = Vec::new();
     for statement in scope.state.statements.iter().filter(|statement| scope.has(statement.message)) {
         let base = if statement.closes { CLOSING } else { ON_THE_WAY };
@@ -210,7 +267,7 @@ fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
         let is_whole_answer = statement.closes && units.len() == 1 && !scope.state.requests.is_empty();
         for (at, unit) in units.into_iter().enumerate() {
             let mut kept: Vec<&str> = Vec::new();
-            for sentence in plain_sentences(&unit) {
+            for sentence in plain_sentences(&unit.text) {
                 let is_new = sentence.chars().count() < 12 || said.add(sentence);
                 if is_new && !is_narration(sentence) && !is_question(sentence) {
                     kept.push(sentence);
@@ -219,7 +276,9 @@ fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
             let text = kept.join(" ");
             let weight = weigh(&text);
             // `Done!` and `Lint passes.` tell nothing that an outcome or an edit does not.
-            let is_short = weight.names == 0 && text.split_whitespace().count() < LEAST_WORDS;
+            let least =
+                if unit.lead.is_empty() && weight.reasons == 0 { LEAST_WORDS_ALONE } else { LEAST_WORDS };
+            let is_short = weight.names == 0 && text.split_whitespace().count() < least;
             if text.is_empty() || (is_short && !is_whole_answer) {
                 continue;
             }
@@ -233,8 +292,9 @@ fn statements(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
             if statement.overturned_by.is_some() {
                 value -= 2.0;
             }
-            out.push(Line {
+            out.push(StoryLine {
                 message: statement.message,
+                lead: leads.of(statement.message, &unit.lead),
                 text: format!("{mark}{}", one_line(&text, 420)),
                 value,
             });
@@ -290,27 +350,41 @@ fn changes(scope: &Scope<'_>) -> Vec<Line> {
     out
 }
 
-/// What commands showed: for the newest run of each, the lines that tell the result.
-fn shown(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
+/// What commands showed: for the newest run of each, the lines that tell the result. Of several that begin alike in one
+/// turn only the newest is told.
+fn shown(scope: &Scope<'_>, said: &mut Said, leads: &mut Leads) -> Vec<StoryLine> {
     let mut out = Vec::new();
-    for run in scope.state.newest_runs().into_iter().filter(|run| scope.has(run.message)) {
-        if matches!(run.outcome, RunOutcome::Refused | RunOutcome::Failed) {
+    let begins: Vec<u32> =
+        scope.state.requests.iter().filter(|r| r.begins_turn()).map(|r| r.message).collect();
+    let turn_of = |message: u32| begins.partition_point(|begin| *begin <= message);
+    let runs = scope.state.newest_runs();
+    let mut newest: FxHashMap<(usize, String), u32> = FxHashMap::default();
+    for run in &runs {
+        newest.insert((turn_of(run.message), command_label(run)), run.message);
+    }
+    for run in runs.into_iter().filter(|run| scope.has(run.message)) {
+        let label = command_label(run);
+        let is_newest = newest.get(&(turn_of(run.message), label.clone())) == Some(&run.message);
+        if matches!(run.outcome, RunOutcome::Refused | RunOutcome::Failed) || !is_newest {
             continue;
         }
         let lines: Vec<String> =
             run.lines.iter().filter(|line| said.add(line)).map(|line| one_line(line, 110)).collect();
         if lines.is_empty() {
             if scope.topic.is_set() && scope.topic.matches(&run.command) {
-                out.push(Line {
-                    message: run.message,
-                    text: format!("ran `{}`", one_line(&run.command, 90)),
-                    value: SHOWN,
-                });
+                let text = format!("ran `{}`", one_line(&run.command, 90));
+                out.push(Line { message: run.message, text, value: SHOWN }.into());
             }
             continue;
         }
         let (first, more) = lines.split_at(lines.len().min(2));
-        let text = format!("{} showed: {}", command_label(run), first.join("; "));
+        let label = format!("{label} showed");
+        let text = first.join("; ");
+        let base = if run.looks { SHOWN } else { SHOWN + 0.9 };
+        let weight = weigh(&text);
+        let value =
+            base + 0.15 * weight.names.min(4) as f32 + 0.9 * scope.recency(run.message) + scope.bonus(&text);
+        out.push(StoryLine { message: run.message, lead: leads.of(run.message, &label), text, value });
         for line in more {
             // The rest only fills room that nothing else needs.
             let weight = weigh(line);
@@ -319,14 +393,9 @@ fn shown(scope: &Scope<'_>, said: &mut Said) -> Vec<Line> {
                 + 0.2 * weight.reasons.min(3) as f32
                 + 0.4 * scope.recency(run.message)
                 + scope.bonus(line);
-            out.push(Line { message: run.message, text: format!("  {line}"), value });
+            let lead = leads.of(run.message, &label);
+            out.push(StoryLine { message: run.message, lead, text: line.clone(), value });
         }
-        let base = if run.looks { SHOWN } else { SHOWN + 0.9 };
-        let weight = weigh(&text);
-        let value =
-            base + 0.15 * weight.names.min(4) as f32 + 0.9 * scope.recency(run.message) + scope.bonus(&text);
-        let at = out.len() - more.len();
-        out.insert(at, Line { message: run.message, text, value });
     }
     out
 }
@@ -365,7 +434,10 @@ const MOST_HEADS_PERCENT: u64 = 70;
 
 /// The head of each turn: words of the person, shortened alike where all of them take more than `bytes`.
 fn heads_of(turns: &[Turn], bytes: usize) -> Vec<String> {
-    let lengths = turns.iter().filter(|turn| turn.elsewhere.is_none()).map(|turn| turn.words.chars().count());
+    let told = |turn: &Turn| {
+        if turn.elsewhere.is_some() { turn.rest.len().min(REST_CHARS) } else { turn.words.chars().count() }
+    };
+    let lengths = turns.iter().map(told);
     let cap = shared_cap(lengths, bytes);
     turns.iter().map(|turn| head_of(turn, cap)).collect()
 }
@@ -472,14 +544,18 @@ pub(super) fn print(
     }
     all.sort_by(|a, b| b.2.total_cmp(&a.2).then(b.0.cmp(&a.0)).then(b.1.cmp(&a.1)));
     let mut kept: Vec<Vec<usize>> = vec![Vec::new(); turns.len()];
+    let mut told_leads: FxHashSet<u32> = FxHashSet::default();
     // With a focus, what is not about it has only a part of the room.
     let mut other_room = if topic.is_set() { budget * (100 - focus_percent) / 100 } else { u64::MAX };
     for (at, line, _) in all {
         let Some(found) = turns.get(at).and_then(|turn| turn.lines.get(line)) else { continue };
-        let cost = price.tokens(&found.text) + 1;
+        let is_led = found.lead.id > 0 && !told_leads.contains(&found.lead.id);
+        let lead_cost = if is_led { price.tokens(&found.lead.text) } else { 0 };
+        let cost = price.tokens(&found.text) + 1 + lead_cost;
         let is_other = topic.is_set() && !topic.matches(&found.text);
         if used + cost <= budget && (!is_other || cost <= other_room) {
             used += cost;
+            told_leads.insert(found.lead.id);
             if is_other {
                 other_room -= cost;
             }
@@ -497,13 +573,10 @@ pub(super) fn print(
             continue;
         }
         let mut text = head;
+        let mut open = OpenLine::default();
         for line in lines {
             let Some(line) = turn.lines.get(line) else { continue };
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str("- ");
-            text.push_str(&line.text);
+            open.add(line, &mut text);
         }
         if !text.is_empty() {
             out.push((turn.number, text));
@@ -512,25 +585,105 @@ pub(super) fn print(
     out
 }
 
+/// A line of a lead is not made longer than this; what follows begins a new one.
+const LED_LINE_CHARS: usize = 480;
+
+/// The line that is being written: what stands under the same lead goes on in it.
+#[derive(Default)]
+struct OpenLine {
+    lead: u32,
+    chars: usize,
+}
+
+impl OpenLine {
+    fn add(&mut self, line: &StoryLine, out: &mut String) {
+        let length = line.text.chars().count();
+        let goes_on = line.lead.id > 0 && line.lead.id == self.lead;
+        if goes_on && self.chars + length <= LED_LINE_CHARS {
+            let ends = out.ends_with(['.', '!', '?', ':', '。']);
+            out.push_str(if ends { " " } else { "; " });
+            out.push_str(&line.text);
+            self.chars += length + 2;
+            return;
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str("- ");
+        if line.lead.id > 0 {
+            out.push_str(&line.lead.text);
+            out.push_str(if goes_on { " (more): " } else { ": " });
+        }
+        out.push_str(&line.text);
+        (self.lead, self.chars) = (line.lead.id, length);
+    }
+}
+
 fn head_of(turn: &Turn, cap: usize) -> String {
-    if let Some(elsewhere) = turn.elsewhere {
-        return elsewhere.to_owned();
-    }
-    if turn.words.is_empty() {
-        return String::new();
-    }
-    let words = &turn.words;
-    let text = quoted(words, cap);
-    let text = if words.starts_with('"') { text } else { format!("\"{text}\"") };
+    let (mut out, text) = match turn.elsewhere {
+        Some(elsewhere) => (elsewhere.to_owned(), quoted(&turn.rest, cap.min(REST_CHARS))),
+        None if turn.words.is_empty() => return String::new(),
+        None => {
+            let words = if turn.words.chars().count() > cap {
+                without_paste(&turn.words)
+            } else {
+                turn.words.clone()
+            };
+            let text = quoted(&words, cap);
+            (String::new(), if turn.words.starts_with('"') { text } else { format!("\"{text}\"") })
+        }
+    };
     // Lines of the person stand under the first, further in than what came of them.
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut out = lines.next().unwrap_or_default().to_owned();
-    for line in lines {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if out.is_empty() {
+            out.push_str(line);
+            continue;
+        }
         out.push_str("\n    ");
         out.push_str(line);
     }
     out
 }
+
+/// So many lines of a log or of code in a row are told by the first.
+const PASTED_LINES: usize = 3;
+
+/// A person's words in which a pasted log or a block of code is told by its first line: where words have to be cut, those
+/// go first.
+pub(super) fn without_paste(words: &str) -> String {
+    let mut out = String::new();
+    let mut pasted: Vec<&str> = Vec::new();
+    let mut in_code = false;
+    for line in words.lines().map(Some).chain([None]) {
+        let is_fence = line.is_some_and(|line| line.trim().starts_with("```"));
+        in_code ^= is_fence;
+        if is_fence {
+            continue;
+        }
+        if let Some(line) = line.filter(|line| in_code || looks_like_log(line.trim())) {
+            pasted.push(line);
+            continue;
+        }
+        let kept = if pasted.len() > PASTED_LINES { 1 } else { pasted.len() };
+        for line in pasted.iter().take(kept) {
+            out.push_str(line);
+            out.push('\n');
+        }
+        if pasted.len() > kept {
+            out.push_str(&format!("… ({} more lines)\n", pasted.len() - kept));
+        }
+        pasted.clear();
+        if let Some(line) = line {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Of a long request whose beginning stands above, so much more is told: the steps of a plan stand under Remaining Work and
+/// Key Decisions.
+const REST_CHARS: usize = 800;
 
 /// The length at which all of these texts together fit into a room, if only the long ones are cut.
 pub(super) fn shared_cap(lengths: impl Iterator<Item = usize>, room: usize) -> usize {

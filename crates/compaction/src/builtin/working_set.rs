@@ -19,6 +19,7 @@ use crate::facts::{AnchorInfo, SeenBy, margin_len};
 use crate::ledger::Ledger;
 use crate::number_runs::is_in_number_run;
 use crate::sections::Section;
+use crate::state::is_definition;
 use crate::summarise::SummaryRequest;
 
 use super::draft::Price;
@@ -33,8 +34,11 @@ const MAX_TEXT_BYTES: usize = 160;
 const MAX_LINE_BYTES: usize = 200;
 /// A line says how its names belong together; a bare name does not. A name has to be so much cheaper to be listed alone.
 const LINE_WORTH: f32 = 1.5;
+/// A line that defines something can be read without its neighbours; what is data or markup says little.
+const DEFINITION_WORTH: f32 = 2.5;
+const MARKUP_WORTH: f32 = 0.5;
 /// Share of the room that names alone may take. Notes may have a tenth of bare names in all; the check adds some of its own.
-const NAMES_PERCENT: u64 = 66;
+const NAMES_PERCENT: u64 = 50;
 /// Calls whose texts are searched for lines, those of the best strings first. The room is full long before the last.
 const MAX_SOURCES: usize = 64;
 /// Bytes of those texts in all, so that one compaction has a bounded cost.
@@ -245,7 +249,8 @@ fn choose(
         What::Name(_) => 0.0,
         What::Line(at) => lines.get(at).map_or(0.0, |line| {
             let new = all_lines.carried_by(line).iter().filter(|name| is_told.get(**name) == Some(&false));
-            LINE_WORTH * new.filter_map(|name| ranked.get(*name)).map(|name| name.score).sum::<f32>()
+            let score = new.filter_map(|name| ranked.get(*name)).map(|name| name.score).sum::<f32>();
+            LINE_WORTH * shape_worth(all_lines.text(line)) * score
         }),
     };
     let rate = |what: What, is_told: &[bool], places: &[Place<'_>]| {
@@ -308,6 +313,17 @@ fn choose(
         }
     }
     chosen
+}
+
+/// How well a line can be read by itself.
+fn shape_worth(line: &str) -> f32 {
+    if is_definition(line) {
+        DEFINITION_WORTH
+    } else if line.starts_with(['<', '}', ')', ']']) || !line.contains(' ') {
+        MARKUP_WORTH
+    } else {
+        1.0
+    }
 }
 
 /// The lines of the calls that explain the best strings.

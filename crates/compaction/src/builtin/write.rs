@@ -1,23 +1,29 @@
 //! Putting the notes together from the state: each section within its share, nothing said twice, the rest for the story.
 
+use crate::act::slice_start;
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
-use crate::state::{ON_THE_WAY, Request, State, TodoStatus, is_question, is_same, plain_sentences, weigh};
+use crate::state::{
+    ON_THE_WAY, Request, State, TodoStatus, announces, is_question, is_same, plain_sentences, units, weigh,
+};
+use crate::stems::stems;
 use crate::summarise::{Reach, SummaryRequest};
 
 use super::carry;
-use super::decisions::{constraints, decisions};
-use super::draft::{Line, Price, Said, quoted};
+use super::decisions::{constraints, contrast, decisions};
+use super::draft::{GOES_ON, Line, Price, Said, quoted, split_words};
 use super::files::files;
 use super::names;
-use super::present::{active, blocked, in_progress, on_the_way, pending, proposal_before, remaining, runs};
-use super::story::{Scope, print, turns};
+use super::present::{
+    active, blocked, in_progress, named_runs, on_the_way, pending, proposal_before, remaining, runs,
+};
+use super::story::{Quoted, Scope, print, turns, without_paste};
 use super::topic::Topic;
 use super::working_set;
 
 /// So much of the room is filled, beside what headings and one line in every section take from any notes: what is kept is
 /// paid for with every later call.
-const FILL_PERCENT: u64 = 57;
+const FILL_PERCENT: u64 = 63;
 const FIXED_TOKENS: u64 = 280;
 /// Notes up to this size are not made shorter than their budget: strong models take 1,600 to 2,400 tokens for such notes
 /// themselves, and with less the story has no room beside what is open and decided.
@@ -35,8 +41,8 @@ const FILES_PERCENT: u64 = 11;
 const CARRIED_PERCENT: u64 = 6;
 /// Lines of the working set have this share where there is more to tell than fits. Where there is less, they are at most
 /// this much beside the rest, so that short notes stay short.
-const LINES_PERCENT: u64 = 18;
-const MOST_LINES_PERCENT: u64 = 34;
+const LINES_PERCENT: u64 = 14;
+const MOST_LINES_PERCENT: u64 = 24;
 
 /// The person's rules, open items and what stands in the way have at least so many tokens: about five lines each.
 const LEAST_TOKENS: u64 = 140;
@@ -55,6 +61,10 @@ const FRAMED_WORDS: usize = 400;
 /// So many statements of the agent behind a request may tell how it understood it.
 const GOAL_STATEMENTS: usize = 8;
 const TASK_STATEMENTS: usize = 2;
+const FRAMING_SENTENCES: usize = 2;
+
+/// Branches of these names say nothing of the goal.
+const MAIN_BRANCHES: [&str; 3] = ["main", "master", "HEAD"];
 
 /// So many requests before the active one may tell what it is about.
 const RECENT_TURNS: usize = 4;
@@ -150,29 +160,35 @@ fn draft_scaled(
     let carried =
         |section: Section| earlier.map(|notes| carry::entries(notes, section, state)).unwrap_or_default();
 
+    let mut quoted_above: Vec<Quoted> = Vec::new();
     let task = active(state).filter(|request| scope.has(request.message));
     if let Some(task) = task {
         let max = price.bytes(share(TASK_PERCENT)).max(USUAL_REQUEST_CHARS);
-        document.add(Section::ActiveTask, quoted(&task.words, max));
+        let words =
+            if task.words.chars().count() > max { without_paste(&task.words) } else { task.words.clone() };
+        let (shown, rest) = split_words(&words, max);
+        document.add(
+            Section::ActiveTask,
+            if rest.is_empty() { shown.to_owned() } else { format!("{shown}{GOES_ON}") },
+        );
+        quoted_above.push(Quoted { message: task.message, rest: rest.to_owned() });
         if let Some(told) = earlier.and_then(|notes| carry::beside_task(notes, &task.words)) {
             told.iter().flat_map(|text| text.lines()).flat_map(plain_sentences).for_each(|sentence| {
                 said.add(sentence);
             });
             add_all(&mut document, Section::ActiveTask, told);
         } else if task.words.chars().count() < FEW_WORDS {
-            if let Some((question, lines)) = proposal_before(state, task) {
-                said.add(&question);
-                lines.iter().for_each(|line| {
-                    said.add(line);
-                });
-                let text = format!("In reply to: {question}\n{}", lines.join("\n"));
-                document.add(Section::ActiveTask, text);
-            }
-            if let Some(framed) = framing(&scope, task.message, None, TASK_STATEMENTS, &said) {
-                plain_sentences(&framed).for_each(|sentence| {
+            if let Some(proposal) = proposal_before(state, task) {
+                said.add(&proposal.question);
+                proposal.told.iter().for_each(|sentence| {
                     said.add(sentence);
                 });
-                document.add(Section::ActiveTask, format!("{}{framed}", carry::AS_AGENT_PUT_IT));
+                let text = format!("In reply to: {}\n{}", proposal.question, proposal.lines.join("\n"));
+                document.add(Section::ActiveTask, text);
+            }
+            if let Some(framed) = framing(&scope, task, None, TASK_STATEMENTS, &said) {
+                framed.note_in(&mut said);
+                document.add(Section::ActiveTask, format!("{}{}", carry::AS_AGENT_PUT_IT, framed.text));
             }
         }
     } else if let Some(notes) = earlier
@@ -182,8 +198,21 @@ fn draft_scaled(
             document.add(Section::ActiveTask, entry.text.clone());
         }
     }
-    let in_goal = add_goal(&mut document, request, &scope, task, price.bytes(share(GOAL_PERCENT)), &mut said);
+    quoted_above.extend(add_goal(
+        &mut document,
+        request,
+        &scope,
+        task,
+        price.bytes(share(GOAL_PERCENT)),
+        &mut said,
+    ));
 
+    if document.entries(Section::Goal).is_empty() && task.is_some() {
+        document.add(Section::Goal, carry::SAME_AS_TASK);
+    }
+    if let Some(branch) = state.branch.as_deref().filter(|branch| !MAIN_BRANCHES.contains(branch)) {
+        document.add(Section::Goal, format!("{}`{branch}`", carry::ON_BRANCH));
+    }
     add_all(&mut document, Section::Constraints, carried(Section::Constraints));
     let at_least = |percent: u64| share(percent).max(budget.min(LEAST_TOKENS));
     let room = at_least(CONSTRAINTS_PERCENT);
@@ -251,7 +280,7 @@ fn draft_scaled(
         .flat_map(|section| document.entries(*section))
         .map(|entry| price.tokens(&entry.text))
         .sum();
-    let fresh = turns(&scope, task, &in_goal, &mut said);
+    let fresh = turns(&scope, task, &quoted_above, &mut said);
     let story = match earlier {
         Some(notes) => carry::join(carry::turns(notes), fresh),
         None => fresh,
@@ -264,6 +293,8 @@ fn draft_scaled(
         });
         document.entries_mut(Section::CompletedActions).push(Entry { number: Some(number), text });
     }
+    let named = named_runs(state, &document);
+    add_all(&mut document, Section::ActiveState, named);
     (document, used * 100 / budget.max(1))
 }
 
@@ -296,8 +327,9 @@ fn add_goal(
     task: Option<&Request>,
     max: usize,
     said: &mut Said,
-) -> Vec<u32> {
-    let mut whole = Vec::new();
+) -> Vec<Quoted> {
+    let mut whole: Vec<Quoted> = Vec::new();
+    let in_full = |message: u32| Quoted { message, rest: String::new() };
     let share = max;
     let max = max.max(USUAL_REQUEST_CHARS);
     let asked: Vec<&Request> =
@@ -312,7 +344,10 @@ fn add_goal(
     if let Some(told) = &told {
         document.add(Section::Goal, told.clone());
         whole.extend(
-            asked.iter().filter(|r| is_told(&r.words) && told.contains(r.words.trim())).map(|r| r.message),
+            asked
+                .iter()
+                .filter(|r| is_told(&r.words) && told.contains(r.words.trim()))
+                .map(|r| in_full(r.message)),
         );
         if let Some(framed) = carried(carry::AS_AGENT_PUT_IT) {
             plain_sentences(framed.trim_start_matches(carry::AS_AGENT_PUT_IT)).for_each(|sentence| {
@@ -323,23 +358,22 @@ fn add_goal(
     } else if let Some(first) = asked.first() {
         if !is_task(first) {
             let is_short = first.words.trim().chars().count() <= max;
-            let words = quoted(&first.words, if is_short { max } else { TITLE_CHARS });
-            document.add(Section::Goal, format!("{}\"{words}\"", carry::BEGAN_WITH));
-            if is_short {
-                whole.push(first.message);
-            }
+            let all = if is_short { first.words.clone() } else { without_paste(&first.words) };
+            let (words, rest) = split_words(&all, if is_short { max } else { TITLE_CHARS });
+            let goes_on = if rest.is_empty() { "" } else { GOES_ON };
+            document.add(Section::Goal, format!("{}\"{words}{goes_on}\"", carry::BEGAN_WITH));
+            whole.push(Quoted { message: first.message, rest: rest.to_owned() });
         }
         // A few words say little without what the agent made of them.
         let length = first.words.chars().count();
         if length < FRAMED_WORDS
+            && !is_task(first)
             && let Some(framed) =
-                framing(scope, first.message, asked.get(1).map(|r| r.message), GOAL_STATEMENTS, said)
-            && (length < FEW_WORDS || length + framed.chars().count() <= share)
+                framing(scope, first, asked.get(1).map(|r| r.message), GOAL_STATEMENTS, said)
+            && (length < FEW_WORDS || length + framed.text.chars().count() <= share)
         {
-            for sentence in plain_sentences(&framed) {
-                said.add(sentence);
-            }
-            document.add(Section::Goal, format!("{}{framed}", carry::AS_AGENT_PUT_IT));
+            framed.note_in(said);
+            document.add(Section::Goal, format!("{}{}", carry::AS_AGENT_PUT_IT, framed.text));
         }
     }
     if let Some(task) = task.filter(|task| task.words.chars().count() < FEW_WORDS) {
@@ -347,7 +381,7 @@ fn add_goal(
         let before = before.filter(|r| {
             let is_first = asked.first().is_some_and(|first| is_same(&first.words, &r.words));
             r.words.chars().count() >= FEW_WORDS
-                && !whole.contains(&r.message)
+                && !whole.iter().any(|quoted| quoted.message == r.message)
                 && !is_told(&r.words)
                 && !is_first
         });
@@ -355,7 +389,7 @@ fn add_goal(
             let words = quoted(&last.words, max);
             document.add(Section::Goal, format!("{}\"{words}\"", carry::ON_THE_WAY_TO_IT));
             if last.words.trim().chars().count() <= max {
-                whole.push(last.message);
+                whole.push(in_full(last.message));
             }
         } else if let Some(before) = carried(carry::ON_THE_WAY_TO_IT) {
             document.add(Section::Goal, before);
@@ -364,17 +398,71 @@ fn add_goal(
     whole
 }
 
-/// The first sentences of the agent about a request that name something.
-fn framing(scope: &Scope<'_>, from: u32, to: Option<u32>, statements: usize, told: &Said) -> Option<String> {
+/// How the agent put a request.
+struct Framing {
+    text: String,
+    /// The sentences in it, without their headings.
+    sentences: Vec<String>,
+}
+
+impl Framing {
+    /// Its sentences stand in the notes now.
+    fn note_in(&self, said: &mut Said) {
+        for sentence in &self.sentences {
+            said.add(sentence);
+        }
+    }
+}
+
+/// The sentences of the agent that tell best what a request is about: those that share its words, name something, and are
+/// no announcement. Looked at are what the agent said first and how it closed the turn.
+fn framing(
+    scope: &Scope<'_>,
+    request: &Request,
+    to: Option<u32>,
+    statements: usize,
+    told: &Said,
+) -> Option<Framing> {
     let to = to.unwrap_or(scope.to);
-    let said = scope.state.statements.iter().filter(|s| (from..to).contains(&s.message)).take(statements);
-    let sentences =
-        said.flat_map(|s| plain_sentences(&s.text)).filter(|s| (24..300).contains(&s.chars().count()));
-    let named = sentences
-        .filter(|s| !is_question(s) && !s.ends_with(':') && (weigh(s).names > 0 || s.contains('#')))
-        .filter(|s| !told.has(s));
-    let first: Vec<String> = named.take(2).map(|s| s.replace("**", "")).collect();
-    (!first.is_empty()).then(|| first.join(" "))
+    let asked = stems(slice_start(&request.words, FRAMED_WORDS));
+    let of_turn = scope.state.statements.iter().filter(|s| (request.message..to).contains(&s.message));
+    let looked_at = of_turn.enumerate().filter(|(at, s)| *at < statements || s.closes);
+    let mut best: Vec<(f32, usize, String, String)> = Vec::new();
+    for (at, statement) in looked_at {
+        for unit in units(&statement.text) {
+            let lead = if unit.lead.is_empty() { String::new() } else { format!("{}: ", unit.lead) };
+            for sentence in plain_sentences(&unit.text).filter(|s| (24..300).contains(&s.chars().count())) {
+                let is_of_use = !is_question(sentence) && !sentence.ends_with(':') && !announces(sentence);
+                // What was chosen stands under Key Decisions.
+                if !is_of_use || told.has(sentence) || contrast(sentence) > 0.0 {
+                    continue;
+                }
+                let text = format!("{lead}{}", sentence.replace("**", ""));
+                let weight = weigh(sentence);
+                let shared = stems(&text).iter().filter(|stem| asked.contains(stem)).count();
+                let value = shared.min(4) as f32
+                    + 0.6 * (weight.names + u32::from(text.contains('#'))).min(3) as f32
+                    + 0.3 * weight.reasons.min(2) as f32;
+                if value > 0.0 {
+                    best.push((value, at, text, sentence.to_owned()));
+                }
+            }
+        }
+    }
+    // Of sentences that tell as much the first ones: later ones are about details.
+    best.sort_by(|a, b| b.0.total_cmp(&a.0));
+    best.truncate(FRAMING_SENTENCES);
+    best.sort_by_key(|(_, at, ..)| *at);
+    let (texts, sentences): (Vec<String>, Vec<String>) =
+        best.into_iter().map(|(.., text, sentence)| (text, sentence)).unzip();
+    let mut text = String::new();
+    for one in texts {
+        if !text.is_empty() {
+            text.push_str(if text.ends_with(['.', '!', ':', '。']) { " " } else { ". " });
+        }
+        text.push_str(&one);
+    }
+    (!text.is_empty()).then_some(Framing { text, sentences })
 }
 
 fn add_lines(document: &mut SummaryDocument, section: Section, lines: Vec<Line>) {

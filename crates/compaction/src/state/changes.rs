@@ -152,7 +152,7 @@ impl State {
 }
 
 /// Whether two names are of the same file: one ends with the other.
-pub(super) fn is_same_file(path: &str, name: &str) -> bool {
+pub(crate) fn is_same_file(path: &str, name: &str) -> bool {
     let name = name.trim_start_matches("./").split(':').next().unwrap_or(name);
     let ends = |long: &str, short: &str| {
         long.ends_with(short)
@@ -226,7 +226,8 @@ fn defined_name(line: &str) -> Option<&str> {
     rest.get(..end).filter(|name| name.len() >= 4)
 }
 
-fn is_definition(line: &str) -> bool {
+/// Whether a line defines something.
+pub(crate) fn is_definition(line: &str) -> bool {
     DEFINING.iter().any(|start| line.starts_with(start)) && line.len() > 6
 }
 

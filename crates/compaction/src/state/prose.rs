@@ -16,44 +16,167 @@ pub(crate) struct Sentence<'a> {
     pub(crate) is_pasted: bool,
 }
 
+/// A line of a text that is worth a line in notes, with what it stands under.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// The heading, the line that leads to a list, or the names of a table's columns; empty where there is none.
+    pub(crate) lead: String,
+    /// The line, without list marks and bold type.
+    pub(crate) text: String,
+}
+
+/// A lead is cut here.
+const LEAD_CHARS: usize = 90;
+/// A shorter lead says little without the heading above it: `Pros`.
+const SHORT_LEAD_CHARS: usize = 24;
+/// What stands before the last sentence of a line that leads on is a line of its own from this length: not `1. `.
+const LEAST_TOLD_BYTES: usize = 12;
+/// Lines kept of a block of code.
+const CODE_LINES: usize = 2;
+
 /// The lines of a text that are worth a line in notes: blocks of code shortened to their first lines, rules and empty
-/// lines dropped. A heading stands before the line it heads, as in `Heading: line`.
-pub(crate) fn units(text: &str) -> Vec<String> {
-    const CODE_LINES: usize = 2;
-    let mut out: Vec<String> = Vec::new();
-    let mut heading: Option<&str> = None;
-    let mut code: Option<usize> = None;
-    for line in text.lines() {
+/// lines dropped. Each knows its heading or the line that leads to it, so that it can be told without its neighbours.
+pub(crate) fn units(text: &str) -> Vec<Unit> {
+    let mut reader = UnitReader::default();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let columns = lines.peek().is_some_and(|next| is_rule_of_table(next.trim()));
+        reader.read(line, columns);
+    }
+    reader.flush();
+    reader.out
+}
+
+#[derive(Default)]
+struct UnitReader {
+    out: Vec<Unit>,
+    heading: String,
+    /// The line that leads to a list, how far in it stands, and whether it is an item itself.
+    lead: Option<(String, usize, bool)>,
+    /// The same, until what follows shows that it leads to something.
+    pending: Option<(String, usize, bool)>,
+    /// The names of a table's columns.
+    columns: String,
+    /// Lines of the block of code that is being read.
+    code: Option<usize>,
+}
+
+impl UnitReader {
+    fn read(&mut self, line: &str, names_columns: bool) {
         let trimmed = line.trim();
         if trimmed.starts_with("```") {
-            code = if code.is_some() { None } else { Some(0) };
-            continue;
+            self.code = if self.code.is_some() { None } else { Some(0) };
+            self.lead = self.pending.take().or(self.lead.take());
+            return;
         }
-        if let Some(lines) = &mut code {
+        if let Some(lines) = &mut self.code {
             *lines += 1;
             if *lines <= CODE_LINES && trimmed.len() > 3 {
-                out.push(format!("`{}`", trimmed.trim_matches('`')));
+                self.push(format!("`{}`", trimmed.trim_matches('`')));
             }
-            continue;
+            return;
+        }
+        let is_row = trimmed.starts_with('|');
+        if !is_row {
+            self.columns.clear();
         }
         if let Some(title) = trimmed.strip_prefix('#') {
-            heading = Some(title.trim_start_matches('#').trim());
-            continue;
+            self.flush();
+            self.lead = None;
+            self.heading =
+                without_marks(title.trim_start_matches('#').trim()).trim_end_matches(':').to_owned();
+            return;
         }
         let is_rule = trimmed.bytes().all(|b| matches!(b, b'-' | b'=' | b'*' | b'_' | b'|' | b':' | b' '));
         if is_rule {
-            continue;
+            return;
         }
-        let plain = without_marks(trimmed);
+        let plain = if is_row { row(trimmed) } else { without_marks(trimmed) };
         if plain.is_empty() {
-            continue;
+            return;
         }
-        match heading.take() {
-            Some(title) if !title.is_empty() => out.push(format!("{}: {plain}", without_marks(title))),
-            _ => out.push(plain),
+        if is_row && names_columns {
+            // Two columns explain themselves.
+            self.columns = if plain.contains(" | ") { plain } else { String::new() };
+            self.lead = self.pending.take().or(self.lead.take());
+            return;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let is_item = trimmed.starts_with(['-', '*', '•', '+']) && !trimmed.starts_with("**")
+            || without_number(trimmed).len() < trimmed.len();
+        let is_bold = trimmed.starts_with("**") && trimmed.trim_end_matches(':').ends_with("**");
+        if is_bold && !is_item && trimmed.matches("**").count() == 2 {
+            self.flush();
+            self.lead = None;
+            self.heading = plain.trim_end_matches(':').to_owned();
+            return;
+        }
+        if let Some((_, at, _)) = &self.pending {
+            if is_item || is_row || indent > *at {
+                self.lead = self.pending.take();
+            } else {
+                self.flush();
+            }
+        }
+        let is_over = self.lead.as_ref().is_some_and(|(_, at, of_item)| {
+            if *of_item { indent <= *at } else { !is_item && !is_row && indent <= *at }
+        });
+        if is_over {
+            self.lead = None;
+        }
+        if plain.ends_with([':', '：']) {
+            // Only the last sentence leads on.
+            let (told, leads) = match plain.rfind(". ").map(|at| plain.split_at(at + 1)) {
+                Some((told, leads)) if told.len() > LEAST_TOLD_BYTES => (told, leads.trim()),
+                _ => ("", plain.as_str()),
+            };
+            if !told.is_empty() {
+                self.push(told.to_owned());
+            }
+            self.pending = Some((leads.trim_end_matches([':', '：']).to_owned(), indent, is_item));
+            return;
+        }
+        self.push(plain);
+    }
+
+    fn push(&mut self, text: String) {
+        let lead = match (&self.lead, self.columns.as_str()) {
+            (Some((lead, ..)), _) if announces(lead) => self.heading.clone(),
+            (Some((lead, ..)), _) if lead.chars().count() < SHORT_LEAD_CHARS && !self.heading.is_empty() => {
+                format!("{}, {lead}", self.heading)
+            }
+            (Some((lead, ..)), _) => lead.clone(),
+            (None, "") => self.heading.clone(),
+            (None, columns) if self.heading.is_empty() => columns.to_owned(),
+            (None, columns) => format!("{} ({columns})", self.heading),
+        };
+        self.out.push(Unit { lead: crate::act::one_line(&lead, LEAD_CHARS), text });
+    }
+
+    /// A line that seemed to lead to a list and does not.
+    fn flush(&mut self) {
+        if let Some((text, ..)) = self.pending.take() {
+            self.lead = None;
+            self.push(format!("{text}:"));
         }
     }
-    out
+}
+
+/// The cells of a table's row; where there are two, the first names the second.
+fn row(line: &str) -> String {
+    let cells: Vec<String> =
+        line.trim_matches('|').split('|').map(|cell| without_marks(cell.trim())).collect();
+    match cells.as_slice() {
+        [name, value] => format!("{name}: {value}"),
+        cells => cells.join(" | "),
+    }
+}
+
+/// `|---|:--|`: what stands between the names of columns and the rows.
+fn is_rule_of_table(line: &str) -> bool {
+    line.starts_with('|')
+        && line.contains("--")
+        && line.bytes().all(|b| matches!(b, b'|' | b'-' | b':' | b' '))
 }
 
 /// A line without list marks and bold type.
@@ -92,7 +215,7 @@ pub(crate) fn plain_sentences(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A line without the number of a list (`3. `, `2) `).
-pub(super) fn without_number(line: &str) -> &str {
+pub(crate) fn without_number(line: &str) -> &str {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || digits > 3 {
         return line;
@@ -126,7 +249,7 @@ fn split_line<'a>(line: &'a str, mut piece: impl FnMut(&'a str)) {
 }
 
 /// Whether a line was printed by a program: a time, a level, a prompt, a place in a file, or hardly any words.
-pub(super) fn looks_like_log(line: &str) -> bool {
+pub(crate) fn looks_like_log(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     let digits = first.bytes().filter(u8::is_ascii_digit).count();
     let is_time =
@@ -214,11 +337,36 @@ pub(crate) fn announces(sentence: &str) -> bool {
 pub(crate) fn is_narration(sentence: &str) -> bool {
     let lower = crate::act::slice_start(sentence, 200).to_lowercase();
     let announces = ANNOUNCEMENTS.iter().any(|opening| lower.starts_with(opening));
+    let leads = sentence.trim_end().ends_with([':', '：']);
     if !announces {
-        return sentence.trim_end().ends_with(':') && sentence.len() < 90;
+        return leads && sentence.len() < 90;
     }
-    sentence.len() < 220 && !REASONS.iter().any(|reason| begins_word(&lower, reason))
+    // `Now remove the variable since it is not used:` is carried out by the call that follows.
+    let begins_step = leads || STEPS.iter().any(|opening| lower.starts_with(opening));
+    let reasons = if begins_step { STEP_REASONS } else { REASONS };
+    sentence.len() < 220 && !reasons.iter().any(|reason| begins_word(&lower, reason))
 }
+
+/// Announcements of a step that follows at once: only a finding or a choice in them tells more than the step.
+const STEPS: &[&str] =
+    &["let me ", "let's ", "now let", "now i", "i'll ", "i will ", "i need to ", "i should ", "first let"];
+const STEP_REASONS: &[&str] = &[
+    "because",
+    "since we",
+    "instead",
+    "rather than",
+    "root cause",
+    "which means",
+    "turns out",
+    "weil",
+    "statt",
+    "sondern",
+    "parce que",
+    "porque",
+    "потому",
+    "因为",
+    "なので",
+];
 
 /// How much a sentence of the agent tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -36,3 +36,20 @@ proptest! {
         prop_assert_eq!(findings_in(&sentence), one_by_one(&sentence));
     }
 }
+
+#[test]
+fn units_know_what_they_stand_under() {
+    let text = "Two differ:\n- a.rs opens twice\n\n## Options\n| Option | Cost | Risk |\n|---|---|---|\n| keep | low | high |\n\n\
+                **Pros:**\n1. First:\n   - exact\n2. cheap\n\nLet me begin:\n- with a.rs";
+    let found: Vec<(String, String)> =
+        super::units(text).into_iter().map(|unit| (unit.lead, unit.text)).collect();
+    let wanted = [
+        ("Two differ", "a.rs opens twice"),
+        ("Options (Option | Cost | Risk)", "keep | low | high"),
+        ("Pros, 1. First", "exact"),
+        ("Pros", "2. cheap"),
+        ("Pros", "with a.rs"),
+    ];
+    let wanted = wanted.map(|(lead, text)| (lead.to_owned(), text.to_owned()));
+    assert_eq!(found, wanted);
+}

@@ -169,6 +169,14 @@ impl State {
                 self.branch = Some(branch.to_owned());
             }
         }
+        let asks_branch = ["branch --show-current", "rev-parse --abbrev-ref HEAD"];
+        let asks_only = !run.command.contains(['|', ';']) && !run.command.contains("&&");
+        if asks_only && asks_branch.iter().any(|question| run.command.ends_with(question)) {
+            let answer = shown.trim();
+            if !answer.is_empty() && !answer.contains(char::is_whitespace) {
+                self.branch = Some(answer.to_owned());
+            }
+        }
         if run.outcome == RunOutcome::Ok && run.command.contains("git commit") {
             self.committed = Some(run.message);
         }
@@ -363,7 +371,16 @@ fn is_call(line: &str) -> bool {
 
 /// The sentences of a report that tell most, in order, up to a length.
 fn telling_part(text: &str, max_chars: usize) -> String {
-    let lines = units(slice_start(text, LOOK_BYTES));
+    let mut told = String::new();
+    let lines: Vec<String> = units(slice_start(text, LOOK_BYTES))
+        .into_iter()
+        .map(|unit| {
+            // The first line under a heading tells it.
+            let is_first = !unit.lead.is_empty() && unit.lead != told;
+            told.clone_from(&unit.lead);
+            if is_first { format!("{}: {}", unit.lead, unit.text) } else { unit.text }
+        })
+        .collect();
     let mut ranked: Vec<(usize, f32, &String)> = lines
         .iter()
         .enumerate()

@@ -186,10 +186,50 @@ fn failing_lines(outcome: &ActOutcome, printed: &str) -> Vec<String> {
     out
 }
 
+/// Fewer words are no sentence: `"type": "assistant"`.
+const LEAST_VALUE_WORDS: usize = 4;
+
+/// A line as people read it: of a member of an object its value, if that is a sentence; nothing of other data and of what
+/// only frames a change.
+fn readable_line(line: &str) -> Option<&str> {
+    // The number that a search prints before a line.
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let line = line
+        .get(digits..)
+        .and_then(|rest| rest.strip_prefix([':', '-']))
+        .filter(|_| digits > 0)
+        .unwrap_or(line);
+    if let Some((_, value)) = line.strip_prefix('"').and_then(|rest| rest.split_once("\": \"")) {
+        let value = value.trim_end_matches([',', '"']);
+        return (value.split_whitespace().count() >= LEAST_VALUE_WORDS).then_some(value);
+    }
+    let frames = [
+        "diff --git ",
+        "index ",
+        "@@ ",
+        "+++ ",
+        "--- ",
+        "<!--",
+        "<<<<<<< ",
+        "=======",
+        ">>>>>>> ",
+        "-rw",
+        "drwx",
+        "total ",
+    ];
+    let is_data = line.starts_with(['{', '}', '"', '<'])
+        || line.starts_with("[{")
+        || line.starts_with("[\"")
+        || line.matches("\":").count() > 1
+        || matches!(line, "null" | "true" | "false");
+    (!is_data && !frames.iter().any(|frame| line.starts_with(frame))).then_some(line)
+}
+
 /// Of what a command shows: how it begins, and the lines that tell most.
 fn shown_lines(printed: &str) -> Vec<String> {
     let tells = |line: &&str| line.chars().filter(|c| c.is_alphanumeric()).count() > 3;
-    let lines: Vec<&str> = printed.lines().map(str::trim).filter(tells).take(80).collect();
+    let lines: Vec<&str> =
+        printed.lines().map(str::trim).filter(tells).filter_map(readable_line).take(80).collect();
     let mut order: Vec<usize> = (0..lines.len()).collect();
     let worth = |at: &usize| {
         let weight = lines.get(*at).map(|line| weigh(slice_start(line, 400))).unwrap_or_default();

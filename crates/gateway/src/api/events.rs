@@ -132,8 +132,8 @@ fn concerns_here(only: &mut Vec<SessionId>, event: &GatewayEvent) -> bool {
     }
 }
 
-fn event_of(told: &FeedEntry) -> WireEvent {
-    let mut value = match &told.event {
+fn event_of(entry: &FeedEntry) -> WireEvent {
+    let mut value = match &entry.event {
         FeedEvent::Here(event) => event.to_json(),
         FeedEvent::Elsewhere(value) => value.clone(),
     };

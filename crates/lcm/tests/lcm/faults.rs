@@ -219,7 +219,8 @@ fn goes_on(home: &Path, point: &str) {
     };
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
     drop(store);
-    let examination = Examination { depth: Depth::Thorough, now_ms: i64::MAX, is_alive: &|_| false };
+    let examination =
+        Examination { depth: Depth::Thorough, now_ms: i64::MAX, is_alive: &|_| false, artifacts: None };
     let found = Diagnosis::of_file(&path, &examination, &mut |_| {}).unwrap();
     let broken: Vec<String> = found.findings.iter().map(ToString::to_string).collect();
     let matters =

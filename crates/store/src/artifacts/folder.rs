@@ -9,46 +9,44 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
-use crate::artifacts::frame_table::{FrameEntry, FrameTable, TRAILER_BYTES};
+use crate::artifacts::frame_table::{FrameTable, TRAILER_BYTES};
+use crate::artifacts::frames::{read_piece, unpack_frames, write_frames};
 use crate::error::{Result, StoreError};
 
-/// Text in one frame, unless a line is longer.
-const FRAME_TEXT_BYTES: usize = 256 * 1024;
-/// A good deal smaller than the fastest level, still faster than the disk.
-const COMPRESSION_LEVEL: i32 = 3;
 const EXTENSION: &str = "zst";
 
 /// The folder.
 #[derive(Clone, Debug)]
-pub struct ArtifactFolder {
+pub(crate) struct ArtifactFolder {
     path: PathBuf,
 }
 
 /// An artifact's file, as far as the folder knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArtifactFile {
+pub(crate) struct ArtifactFile {
     /// Size of the text.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Lines of the text.
-    pub lines: u64,
+    pub(crate) lines: u64,
     /// Size of the file.
-    pub stored_bytes: u64,
+    pub(crate) stored_bytes: u64,
 }
 
 /// What lies in the folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FolderListing {
+pub(crate) struct FolderListing {
     /// Artifacts by their names, in order.
-    pub artifacts: Vec<ArtifactId>,
-    /// Files that are none: left behind when a process died, or put there by other programs.
-    pub strangers: Vec<PathBuf>,
+    pub(crate) artifacts: Vec<ArtifactId>,
+    /// Files that are none: left behind when a process died, or put there by somebody else.
+    pub(crate) strangers: Vec<PathBuf>,
 }
 
 impl ArtifactFolder {
     /// Opens the folder, making it if it is not there.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
+    pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         make_private_folder(&path).map_err(|source| write_error("making the folder", &path, source))?;
         Ok(Self { path })
@@ -56,25 +54,25 @@ impl ArtifactFolder {
 
     /// The folder, for reading; it need not be there.
     #[must_use]
-    pub fn at(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
     /// Where it is.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Where the file of an artifact is or would be.
     #[must_use]
-    pub fn file_path(&self, id: &ArtifactId) -> PathBuf {
+    pub(crate) fn file_path(&self, id: &ArtifactId) -> PathBuf {
         let name = id.as_str();
         self.path.join(name.get(..2).unwrap_or("__")).join(format!("{name}.{EXTENSION}"))
     }
 
     /// Keeps a text. When this returns it is on disk; a text that is there already is not written again.
-    pub fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
+    pub(crate) fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
         let id = ArtifactId::of(text.as_bytes());
         if let Ok(present) = self.stat(&id)
             && present.bytes == text.len() as u64
@@ -96,18 +94,7 @@ impl ArtifactFolder {
             sync_folder(&self.path)?;
         }
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
-        let mut compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
-        compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
-        let mut table = FrameTable::default();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (frame, after) = rest.split_at(frame_end(rest));
-            let packed = compressor.compress(frame.as_bytes())?;
-            file.write_all(&packed)?;
-            table.push(packed.len(), frame.as_bytes());
-            rest = after;
-        }
-        file.write_all(&table.encode())?;
+        let table = write_frames(text, &mut file)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|failed| failed.error)?;
         sync_folder(folder)?;
@@ -115,50 +102,32 @@ impl ArtifactFolder {
     }
 
     /// What is known of an artifact without unpacking it.
-    pub fn stat(&self, id: &ArtifactId) -> Result<ArtifactFile> {
+    pub(crate) fn stat(&self, id: &ArtifactId) -> Result<ArtifactFile> {
         let (_, table) = self.open_file(id)?;
         let stored_bytes = table.file_bytes();
         Ok(ArtifactFile { bytes: table.text_bytes(), lines: table.lines(), stored_bytes })
     }
 
     /// Reads a piece. What lies beyond the end is left out.
-    pub fn read(&self, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
+    pub(crate) fn read(&self, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
         let (mut file, table) = self.open_file(id)?;
+        let text = read_piece(&table, range, |frames| self.read_frames(id, &mut file, &table, frames))?;
         match range {
-            ArtifactRange::All => {
-                let text = self.read_frames(id, &mut file, &table, 0..table.frames().len())?;
-                if &ArtifactId::of(text.as_bytes()) == id {
-                    Ok(text)
-                } else {
-                    Err(self.damaged(id, "not what its name says"))
-                }
+            ArtifactRange::All if &ArtifactId::of(text.as_bytes()) != id => {
+                Err(self.damaged(id, "not what its name says"))
             }
-            ArtifactRange::Bytes { first, count } => {
-                let end = first.saturating_add(count).min(table.text_bytes());
-                let frames = table.frames_of_bytes(first, end);
-                let offset = table.bytes_before(frames.start);
-                let text = self.read_frames(id, &mut file, &table, frames)?;
-                let first = first.saturating_sub(offset);
-                let piece = ArtifactRange::Bytes { first, count: end.saturating_sub(offset + first) };
-                Ok(piece.of(&text).to_owned())
-            }
-            ArtifactRange::Lines { first, count } => {
-                let skip = first.saturating_sub(1);
-                let frames = table.frames_of_lines(skip, skip.saturating_add(count));
-                let skip_here = skip - table.newlines_before(frames.start).min(skip);
-                let text = self.read_frames(id, &mut file, &table, frames)?;
-                Ok(ArtifactRange::Lines { first: skip_here + 1, count }.of(&text).to_owned())
-            }
+            _ => Ok(text),
         }
     }
 
     /// Reads everything and compares it with the name.
-    pub fn verify(&self, id: &ArtifactId) -> Result<()> {
+    #[cfg(test)]
+    pub(crate) fn verify(&self, id: &ArtifactId) -> Result<()> {
         self.read(id, ArtifactRange::All).map(drop)
     }
 
     /// Everything in the folder.
-    pub fn list(&self) -> Result<FolderListing> {
+    pub(crate) fn list(&self) -> Result<FolderListing> {
         let mut listing = FolderListing::default();
         let fail = |source| StoreError::Io { what: "listing", path: self.path.clone(), source };
         let mut folders = vec![self.path.clone()];
@@ -185,7 +154,7 @@ impl ArtifactFolder {
     }
 
     /// Takes the file of an artifact away. One that is not there is no error.
-    pub fn remove(&self, id: &ArtifactId) -> Result<()> {
+    pub(crate) fn remove(&self, id: &ArtifactId) -> Result<()> {
         let path = self.file_path(id);
         match fs::remove_file(&path) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
@@ -193,6 +162,71 @@ impl ArtifactFolder {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Every file in the folder and in those below it: its name from here, its size, and when it was written.
+    pub(crate) fn walk(&self) -> Result<Vec<(String, u64, i64)>> {
+        let fail = |source| StoreError::Io { what: "listing", path: self.path.clone(), source };
+        let mut files = Vec::new();
+        let mut folders = vec![(self.path.clone(), String::new())];
+        while let Some((folder, name)) = folders.pop() {
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(fail(error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(fail)?;
+                let name = format!("{name}{}", entry.file_name().to_string_lossy());
+                if entry.file_type().map_err(fail)?.is_dir() {
+                    folders.push((entry.path(), format!("{name}/")));
+                    continue;
+                }
+                // A file may be gone again.
+                let Ok(found) = entry.metadata() else { continue };
+                let modified = found.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+                let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok());
+                files.push((name, found.len(), modified_ms.unwrap_or_default()));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Takes a file away by its name from here. One that is not there is no error.
+    pub(crate) fn remove_named(&self, name: &str) -> Result<()> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(write_error("removing the file", &path, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A small file as text; `None` where there is none.
+    pub(crate) fn text_of(&self, name: &str) -> Result<Option<String>> {
+        let path = self.path.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text.trim().to_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StoreError::Io { what: "reading", path, source }),
+        }
+    }
+
+    /// Writes a small file, if there is none of this name.
+    pub(crate) fn write_new(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.path.join(name);
+        let write = || -> io::Result<()> {
+            make_private_folder(&self.path)?;
+            let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.path)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            match file.persist_noclobber(&path) {
+                Err(failed) if failed.error.kind() != ErrorKind::AlreadyExists => Err(failed.error),
+                _ => sync_folder(&self.path),
+            }
+        };
+        write().map_err(|source| write_error("writing", &path, source))
     }
 
     /// The artifact whose file this path is.
@@ -230,8 +264,7 @@ impl ArtifactFolder {
         file.seek(SeekFrom::Start(offset))
             .and_then(|_| file.read_exact(&mut packed))
             .map_err(|_| self.damaged(id, "cut short"))?;
-        let text = unpack_frames(&packed, wanted).ok_or_else(|| self.damaged(id, "damaged"))?;
-        String::from_utf8(text).map_err(|_| self.damaged(id, "damaged"))
+        unpack_frames(&packed, wanted).ok_or_else(|| self.damaged(id, "damaged"))
     }
 
     fn damaged(&self, id: &ArtifactId, problem: &str) -> StoreError {
@@ -241,22 +274,6 @@ impl ArtifactFolder {
             path: self.file_path(id),
         }
     }
-}
-
-fn unpack_frames(mut packed: &[u8], frames: &[FrameEntry]) -> Option<Vec<u8>> {
-    let mut decompressor = zstd::bulk::Decompressor::new().ok()?;
-    let text_bytes = frames.iter().map(|frame| frame.text_bytes as usize).sum::<usize>();
-    let mut text = Vec::with_capacity(text_bytes);
-    for frame in frames {
-        let (this, rest) = packed.split_at_checked(frame.packed_bytes as usize)?;
-        packed = rest;
-        let piece = decompressor.decompress(this, frame.text_bytes as usize).ok()?;
-        if piece.len() != frame.text_bytes as usize {
-            return None;
-        }
-        text.extend_from_slice(&piece);
-    }
-    Some(text)
 }
 
 /// The table at the end of a file; `None` when there is none or it does not fit the file.
@@ -275,15 +292,6 @@ fn read_table(file: &mut File) -> io::Result<Option<FrameTable>> {
     let mut encoded = Vec::new();
     file.read_to_end(&mut encoded)?;
     Ok(FrameTable::decode(&encoded).filter(|table| table.file_bytes() == file_bytes))
-}
-
-/// Where the next frame of a text ends: at a line end if there is one in reach, else between two characters.
-fn frame_end(text: &str) -> usize {
-    if text.len() <= FRAME_TEXT_BYTES {
-        return text.len();
-    }
-    let limit = text.floor_char_boundary(FRAME_TEXT_BYTES);
-    memchr::memrchr(b'\n', &text.as_bytes()[..limit]).map_or(limit, |newline| newline + 1)
 }
 
 fn make_private_folder(path: &Path) -> io::Result<()> {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::artifacts::artifact::NewArtifact;
+use crate::artifacts::frames::FRAME_TEXT_BYTES;
 
 fn folder() -> (tempfile::TempDir, ArtifactFolder) {
     let home = tempfile::tempdir().unwrap();

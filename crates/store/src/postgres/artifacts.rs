@@ -1,14 +1,17 @@
 //! Large texts: in the database, in pieces, once for every owner; and who refers to them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tokio_postgres::Row;
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
+use crate::artifacts::extract::artifact_texts;
+use crate::artifacts::files::ArtifactFiles;
 use crate::artifacts::folder::ArtifactFile;
 use crate::artifacts::pieces::pieces;
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner};
+use crate::message::NewMessage;
 use crate::message_codec::ArtifactTexts;
 
 use super::connection::Tx;
@@ -56,11 +59,16 @@ struct PackedPiece {
     fingerprints: Vec<u8>,
 }
 
-fn pack(text: &str) -> PgResult<Vec<PackedPiece>> {
+/// The pieces of a text; their bodies are empty where the text itself is elsewhere.
+fn pack(text: &str, is_elsewhere: bool) -> PgResult<Vec<PackedPiece>> {
     pieces(text)
         .map(|piece| {
-            let body = zstd::bulk::compress(piece.text.as_bytes(), COMPRESSION_LEVEL)
-                .map_err(|error| StoreError::Database { what: "packing a text", source: Box::new(error) })?;
+            let body = match is_elsewhere {
+                true => Vec::new(),
+                false => zstd::bulk::compress(piece.text.as_bytes(), COMPRESSION_LEVEL).map_err(|error| {
+                    StoreError::Database { what: "packing a text", source: Box::new(error) }
+                })?,
+            };
             Ok(PackedPiece {
                 first_byte: piece.first_byte as u64,
                 bytes: piece.text.len() as u64,
@@ -88,6 +96,7 @@ pub(super) fn keep(tx: &Tx<'_>, owner: &Owner, new: &[NewReference]) -> PgResult
             id
         })
         .collect();
+    let sizes = put_files(tx, owner, &mut texts)?;
     let mut numbers: HashMap<String, i64> = HashMap::new();
     // Twice at most, unless the same text is stored and deleted over and over at the same time.
     for _ in 0..8 {
@@ -96,7 +105,7 @@ pub(super) fn keep(tx: &Tx<'_>, owner: &Owner, new: &[NewReference]) -> PgResult
         if missing.is_empty() {
             break;
         }
-        put_rows(tx, owner, &missing, &mut numbers)?;
+        put_rows(tx, owner, &missing, &sizes, &mut numbers)?;
     }
     let number_of = |id: &ArtifactId| {
         let number = numbers.get(id.as_str()).copied();
@@ -118,15 +127,94 @@ pub(super) fn keep(tx: &Tx<'_>, owner: &Owner, new: &[NewReference]) -> PgResult
     Ok(())
 }
 
+/// Has texts stored where they are not in the database; gives the sizes of their files.
+///
+/// Nobody collects them as garbage until the transaction ends: who does takes the same lock for itself, and then looks for a
+/// row. So they are looked for only now, though they were sent before the transaction began: see [`send_ahead`].
+fn put_files(tx: &Tx<'_>, owner: &Owner, texts: &mut [(ArtifactId, &str)]) -> PgResult<HashMap<String, u64>> {
+    let mut sizes = HashMap::new();
+    let Some(files) = tx.files_of(owner) else { return Ok(sizes) };
+    let folder = ArtifactFiles::owner_folder(owner);
+    // In one order, so that two transactions with the same texts do not wait for each other.
+    texts.sort();
+    for (id, text) in texts.iter() {
+        tx.query("SELECT pg_advisory_xact_lock_shared($1)", values![lock_of(&folder, id)])?;
+        let (_, file) = files.put(text)?;
+        sizes.insert(id.to_string(), file.stored_bytes);
+    }
+    Ok(sizes)
+}
+
+/// Removes a text unless somebody refers to it by now. Whether it was removed.
+pub(super) fn remove_unknown(
+    tx: &Tx<'_>,
+    folder: &str,
+    owner: Option<&Owner>,
+    id: &ArtifactId,
+    remove: impl FnOnce() -> Result<()>,
+) -> PgResult<bool> {
+    tx.query("SELECT pg_advisory_xact_lock($1)", values![lock_of(folder, id)])?;
+    let rows = match owner {
+        Some(owner) => tx.query(
+            "SELECT owner FROM artifacts WHERE owner = $1 AND name = $2",
+            values![owner, id.as_str()],
+        )?,
+        // Nothing of theirs was stored a moment ago.
+        None => tx.query("SELECT owner FROM artifacts WHERE name = $1", values![id.as_str()])?,
+    };
+    for row in &rows {
+        if ArtifactFiles::owner_folder(&Owner::new(text(row, 0)?)) == folder {
+            return Ok(false);
+        }
+    }
+    remove()?;
+    Ok(true)
+}
+
+/// Names of all texts, by owners.
+pub(super) fn names(tx: &Tx<'_>) -> PgResult<HashMap<Owner, HashSet<String>>> {
+    let mut names: HashMap<Owner, HashSet<String>> = HashMap::new();
+    for row in tx.query("SELECT owner, name FROM artifacts", values![])? {
+        names.entry(Owner::new(text(&row, 0)?)).or_default().insert(text(&row, 1)?);
+    }
+    Ok(names)
+}
+
+/// What those who store a text and those who remove it lock.
+fn lock_of(folder: &str, id: &ArtifactId) -> i64 {
+    let hash = blake3::hash(format!("{folder}/{id}").as_bytes());
+    i64::from_le_bytes(*hash.as_bytes().first_chunk().unwrap_or(&[0; 8]))
+}
+
+/// Has a service take the large texts of messages before a session is locked.
+pub(super) fn send_ahead(
+    files: Option<&ArtifactFiles>,
+    owner: &Owner,
+    messages: &[NewMessage],
+) -> Result<()> {
+    let Some(files) = files else { return Ok(()) };
+    for text in messages.iter().flat_map(|new| artifact_texts(&new.message)) {
+        files.of_owner(owner).put(&text.text)?;
+    }
+    Ok(())
+}
+
 /// Has rows for these artifacts, and notes their numbers; one that is being stored or deleted elsewhere may be left out.
 fn put_rows(
     tx: &Tx<'_>,
     owner: &Owner,
     wanted: &[&(ArtifactId, &str)],
+    sizes: &HashMap<String, u64>,
     numbers: &mut HashMap<String, i64>,
 ) -> PgResult<()> {
-    let packed = wanted.iter().map(|(_, text)| pack(text)).collect::<PgResult<Vec<_>>>()?;
-    let stored = packed.iter().map(|pieces| pieces.iter().map(|piece| piece.body.len() as i64).sum());
+    let packed = wanted
+        .iter()
+        .map(|(id, text)| pack(text, sizes.contains_key(id.as_str())))
+        .collect::<PgResult<Vec<_>>>()?;
+    let stored = wanted.iter().zip(&packed).map(|((id, _), pieces)| match sizes.get(id.as_str()) {
+        Some(bytes) => crate::coding::int(*bytes),
+        None => pieces.iter().map(|piece| piece.body.len() as i64).sum(),
+    });
     // A row that is found stays as long as this transaction lasts.
     let rows = tx.query(
         "WITH new AS (INSERT INTO artifacts (owner, name, n, bytes, lines, stored_bytes) \
@@ -267,8 +355,13 @@ pub(super) fn texts(tx: &Tx<'_>, owner: &Owner, ids: Vec<ArtifactId>) -> PgResul
         vec![owner.into(), SqlValue::texts(ids.iter().map(ArtifactId::as_str))],
     )?;
     for row in &rows {
-        let piece = unpack(value::bytes(row, 1)?, count(row, 2)?)?;
-        texts.entry(text(row, 0)?).or_default().push_str(&piece);
+        let (name, body) = (text(row, 0)?, value::bytes(row, 1)?);
+        if !body.is_empty() {
+            texts.entry(name).or_default().push_str(&unpack(body, count(row, 2)?)?);
+        } else if !texts.contains_key(&name) {
+            let read = elsewhere(tx, owner, &ArtifactId::from_text(name.as_str()), ArtifactRange::All)?;
+            texts.insert(name, read);
+        }
     }
     for (name, text) in &texts {
         if ArtifactId::of(text.as_bytes()).as_str() != name {
@@ -281,6 +374,24 @@ pub(super) fn texts(tx: &Tx<'_>, owner: &Owner, ids: Vec<ArtifactId>) -> PgResul
         }
     }
     Ok(texts)
+}
+
+/// A piece of a text that is not in the database.
+pub(super) fn elsewhere(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    id: &ArtifactId,
+    range: ArtifactRange,
+) -> PgResult<String> {
+    match tx.files_of(owner) {
+        Some(files) => Ok(files.read(id, range)?),
+        None => Err(StoreError::ArtifactDamaged {
+            id: id.to_string(),
+            problem: "not in the database".to_owned(),
+            path: "artifact_pieces".into(),
+        }
+        .into()),
+    }
 }
 
 /// A piece of an artifact. What lies beyond its end is left out.
@@ -307,6 +418,9 @@ pub(super) fn read(tx: &Tx<'_>, owner: &Owner, id: &ArtifactId, range: ArtifactR
                  AND first_byte < $4 AND first_byte + bytes > $3 ORDER BY first_byte",
                 values![owner, number, first, end],
             )?;
+            if is_elsewhere(&rows)? {
+                return elsewhere(tx, owner, &artifact.id, range);
+            }
             let (text, offset) = joined(&rows)?;
             let first = first.saturating_sub(offset);
             let piece = ArtifactRange::Bytes { first, count: end.saturating_sub(offset + first) };
@@ -321,11 +435,19 @@ pub(super) fn read(tx: &Tx<'_>, owner: &Owner, id: &ArtifactId, range: ArtifactR
                  WHERE first_line < $4 AND (next IS NULL OR next >= $3) ORDER BY first_byte",
                 values![owner, number, first, first.saturating_add(lines)],
             )?;
+            if is_elsewhere(&rows)? {
+                return elsewhere(tx, owner, &artifact.id, range);
+            }
             let (text, first_line) = joined(&rows)?;
             let first = first.saturating_sub(first_line.max(1)) + 1;
             Ok(ArtifactRange::Lines { first, count: lines }.of(&text).to_owned())
         }
     }
+}
+
+/// Whether the bodies of pieces are empty, because the text is not in the database.
+fn is_elsewhere(rows: &[Row]) -> PgResult<bool> {
+    rows.first().map_or(Ok(false), |row| Ok(value::bytes(row, 0)?.is_empty()))
 }
 
 /// The text of pieces that follow one another, and where the first begins.

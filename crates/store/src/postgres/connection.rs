@@ -22,8 +22,9 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{NoTls, Row, SimpleQueryMessage};
 
+use crate::artifacts::files::ArtifactFiles;
 use crate::error::{Result, StoreError};
-use crate::fleet::PoolStatus;
+use crate::ids::Owner;
 
 use super::address::ServerAddress;
 use super::error::{PgError, PgResult};
@@ -60,6 +61,8 @@ pub(super) enum Durability {
 /// A server and the connections to it.
 pub(super) struct ServerPool {
     pub(super) address: ServerAddress,
+    /// Large texts, where they are not in the database.
+    pub(super) files: Option<ArtifactFiles>,
     pool: Pool,
     /// Writes that were begun.
     writes: AtomicU32,
@@ -112,7 +115,7 @@ impl ServerPool {
                 what: "preparing connections",
                 source: Box::new(error),
             })?;
-        Ok(Self { address, pool, writes: AtomicU32::new(0), runtime: Some(runtime) })
+        Ok(Self { address, files: None, pool, writes: AtomicU32::new(0), runtime: Some(runtime) })
     }
 
     /// Waits for something that talks to the server.
@@ -378,6 +381,11 @@ impl<'a> Tx<'a> {
             is_lost: Cell::new(false),
             mark: RefCell::new(None),
         }
+    }
+
+    /// The large texts of an owner, where they are not in the database.
+    pub(super) fn files_of(&self, owner: &Owner) -> Option<ArtifactFiles> {
+        self.server.files.as_ref().map(|files| files.of_owner(owner))
     }
 
     /// Has a statement run before the next question or with the commit; its answer is of no interest, its failure is.

@@ -11,7 +11,8 @@ use throughline_search::segments::ARTIFACT_ROWS;
 use throughline_transcript::Role;
 use tokio_postgres::Row;
 
-use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
+use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::record_search::source::{
     ArtifactReference, MessageRows, PieceRow, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource,
@@ -20,7 +21,7 @@ use crate::record_search::source::{
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
-use super::artifacts::unpack;
+use super::artifacts::{elsewhere, unpack};
 use super::connection::Tx;
 use super::error::{PgError, PgResult};
 use super::rows::{self, Access};
@@ -391,7 +392,17 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
             values![self.owner, piece.artifact, piece.first_byte],
         )?;
         let Some(row) = row else { return Ok(None) };
-        Ok(unpack(value::bytes(&row, 0)?, count(&row, 1)?).ok())
+        let (body, bytes) = (value::bytes(&row, 0)?, count(&row, 1)?);
+        if body.is_empty() {
+            let range = ArtifactRange::Bytes { first: piece.first_byte, count: bytes };
+            return match elsewhere(self.tx, self.owner, &piece.name, range) {
+                Ok(text) => Ok(Some(text)),
+                // The doctor reports what is lost; what can be found is found.
+                Err(PgError::Refused(StoreError::ArtifactDamaged { .. })) => Ok(None),
+                Err(other) => Err(other),
+            };
+        }
+        Ok(unpack(body, bytes).ok())
     }
 
     fn each_reference(

@@ -81,6 +81,7 @@ impl Store for PostgresStore {
     }
 
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange> {
+        artifacts::send_ahead(self.server.files.as_ref(), owner, &messages)?;
         let appended = self
             .server
             .write("appending", Durability::Heavy, |tx| messages::append(tx, owner, id, &messages))?;
@@ -93,6 +94,7 @@ impl Store for PostgresStore {
     }
 
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
+        artifacts::send_ahead(self.server.files.as_ref(), owner, &messages)?;
         let appended = self
             .server
             .write("appending", Durability::Heavy, |tx| messages::append_at(tx, owner, version, &messages))?;
@@ -197,6 +199,10 @@ impl Store for PostgresStore {
     }
 
     fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact> {
+        if let Some(files) = &self.server.files {
+            self.session(owner, artifact.session)?;
+            files.of_owner(owner).put(artifact.text)?;
+        }
         self.server.write("storing an artifact", Durability::Heavy, |tx| artifacts::put(tx, owner, &artifact))
     }
 

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use crate::artifacts::artifact::{Artifact, ArtifactId};
-use crate::artifacts::folder::{ArtifactFile, ArtifactFolder};
+use crate::artifacts::files::{ArtifactFiles, StoredObject};
+use crate::artifacts::folder::ArtifactFile;
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner};
 
@@ -212,12 +213,35 @@ fn drop_if_orphan(conn: &Connection, n: i64, released: &mut ReleaseReport) -> ru
     Ok(())
 }
 
+/// Removes objects that are not recorded, under the same lock as [`sweep`]. How many there were.
+pub(super) fn sweep_objects(
+    conn: &Connection,
+    artifacts: &ArtifactFiles,
+    objects: &[StoredObject],
+) -> rusqlite::Result<Result<u64>> {
+    let mut is_known = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE name = ?1)")?;
+    let mut removed = 0;
+    for object in objects {
+        let is_known = match (&object.id, &object.owner) {
+            (Some(id), None) => is_known.query_row([id.as_str()], |row| row.get::<_, bool>(0))?,
+            _ => false,
+        };
+        if !is_known {
+            if let Err(error) = artifacts.remove_object(object) {
+                return Ok(Err(error));
+            }
+            removed += 1;
+        }
+    }
+    Ok(Ok(removed))
+}
+
 /// Removes the files of artifacts that are not recorded. StoredCall it in a transaction of its own that holds the write lock,
 /// after the one that released them is committed: a writer puts a text in place under that lock too, so no
 /// file goes that is being taken up again. A file that stays behind because this fails is found by a later check.
 pub(super) fn sweep(
     conn: &Connection,
-    artifacts: &ArtifactFolder,
+    artifacts: &ArtifactFiles,
     released: &[ArtifactId],
 ) -> rusqlite::Result<Result<()>> {
     let mut is_known = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE name = ?1)")?;

@@ -46,6 +46,8 @@ pub struct BackupReport {
     pub artifacts: u64,
     /// Artifacts the record refers to whose files are not there.
     pub missing_artifacts: Vec<ArtifactId>,
+    /// Artifacts that are in a place of their own and not in the backup.
+    pub artifacts_elsewhere: u64,
     /// What is wrong with the database that was copied; it was copied all the same.
     pub problems: Vec<String>,
 }
@@ -91,14 +93,19 @@ impl SqliteStore {
             let reader = self.reader()?;
             let (archive, copy) = begin(to)?;
             let copied = copy_database(&reader, &copy.path().join(DATABASE), progress)?;
-            let mut files = present(&self.artifacts, copied.artifacts);
-            if contents == Contents::Everything && self.artifacts.path().is_dir() {
-                let all = self.artifacts.list()?.artifacts;
-                files.present = all.iter().map(|id| self.artifacts.file_path(id)).collect();
+            let folder = self.folder_beside();
+            let mut files = present(&folder, copied.artifacts);
+            if contents == Contents::Everything && folder.path().is_dir() {
+                files.present = folder.list()?.artifacts.iter().map(|id| folder.file_path(id)).collect();
             }
+            // What is in a place of its own stays there, and is backed up there.
+            let elsewhere = match self.artifacts.is_elsewhere() {
+                true => std::mem::take(&mut files.missing),
+                false => Vec::new(),
+            };
             let mut entries = vec![ArchiveEntry::of_file(DATABASE.to_owned(), &copy.path().join(DATABASE))?];
             for path in &files.present {
-                entries.push(ArchiveEntry::of_file(name_in_archive(&self.artifacts, path), path)?);
+                entries.push(ArchiveEntry::of_file(name_in_archive(&folder, path), path)?);
             }
             let bytes = finish(archive, to, &entries, now_ms, progress)?;
             Ok(BackupReport {
@@ -108,10 +115,17 @@ impl SqliteStore {
                 messages: copied.messages,
                 artifacts: files.present.len() as u64,
                 missing_artifacts: files.missing,
+                artifacts_elsewhere: elsewhere.len() as u64,
                 problems: copied.problems,
             })
         };
         work().map_err(|error| error.into_store_error("backing up the record", self.path()))
+    }
+
+    /// The folder of artifacts beside the database.
+    fn folder_beside(&self) -> ArtifactFolder {
+        let beside = self.artifacts.folder_beside().cloned();
+        beside.unwrap_or_else(|| ArtifactFolder::at(connection::artifacts_beside(&self.path)))
     }
 }
 
@@ -230,13 +244,13 @@ pub(super) fn problems_of(conn: &Connection, check: &str, at_most: i64) -> Vec<S
 }
 
 /// Files of artifacts, and those that are not there.
-struct ArtifactFiles {
+struct PresentFiles {
     present: Vec<PathBuf>,
     missing: Vec<ArtifactId>,
 }
 
-fn present(folder: &ArtifactFolder, ids: Vec<ArtifactId>) -> ArtifactFiles {
-    let mut files = ArtifactFiles { present: Vec::new(), missing: Vec::new() };
+fn present(folder: &ArtifactFolder, ids: Vec<ArtifactId>) -> PresentFiles {
+    let mut files = PresentFiles { present: Vec::new(), missing: Vec::new() };
     for id in ids {
         let path = folder.file_path(&id);
         if path.is_file() { files.present.push(path) } else { files.missing.push(id) }

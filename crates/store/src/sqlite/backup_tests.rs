@@ -175,7 +175,7 @@ fn a_missing_artifact_is_told_and_the_rest_is_kept() {
     let home = tempfile::tempdir().unwrap();
     let store = filled(home.path());
     let artifacts = store.artifacts(&Owner::default(), &id()).unwrap();
-    fs::remove_file(store.artifact_folder().file_path(&artifacts[0].id)).unwrap();
+    fs::remove_file(store.artifact_files().file_path(&artifacts[0].id)).unwrap();
     let report = back_up(&store, &home.path().join("backup.tar")).unwrap();
     assert_eq!((report.artifacts, report.missing_artifacts), (1, vec![artifacts[0].id.clone()]));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use crate::artifacts::artifact::ArtifactId;
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::store::Dependants;
@@ -29,7 +29,7 @@ type SessionIdsByOrdinal = BTreeMap<i64, SessionId>;
 
 pub(super) fn delete(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     owner: &Owner,
     id: &SessionId,
     dependants: Dependants,

@@ -24,7 +24,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::artifacts::folder::{ArtifactFolder, FolderListing};
+use crate::artifacts::folder::FolderListing;
 use crate::error::{Result, StoreError};
 
 use super::backup::problems_of;
@@ -85,14 +85,14 @@ impl Diagnosis {
         examination: &Examination<'_>,
         progress: &mut dyn FnMut(StoreProgress),
     ) -> Result<Diagnosis> {
-        let folder = ArtifactFolder::at(artifacts_beside(path));
+        let folder = examination.files(path)?;
         let mut diagnosis = Diagnosis {
             database_bytes: file_bytes(path) + file_bytes(&connection::beside(path, "-wal")),
             ..Diagnosis::default()
         };
         // Before a connection makes files of its own, and before the moment that is looked at: what is put into the folder
         // after it is none of its artifacts.
-        let open_to_others = files::open_to_others(path, folder.path());
+        let open_to_others = files::open_to_others(path, &artifacts_beside(path));
         let listing = files::listing(&folder)?;
         match recognise(path, &listing, version_after(STEPS))? {
             FileState::Nothing(finding) => diagnosis.findings.push(finding),

@@ -244,8 +244,12 @@ fn locks_of_the_dead_and_the_late_are_removed() {
         store.lock(&request, &|_| true).unwrap();
     }
     drop(store);
-    let examination =
-        Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|holder| holder.process_id == 1 };
+    let examination = Examination {
+        depth: Depth::Quick,
+        now_ms: 1_000,
+        is_alive: &|holder| holder.process_id == 1,
+        artifacts: None,
+    };
     let diagnosis = Diagnosis::of_file(&home.path(), &examination, &mut |_| ()).unwrap();
     let named = |locks: &[LockRecord]| locks.iter().map(|lock| lock.name.clone()).collect::<Vec<_>>();
     match diagnosis.findings.as_slice() {

@@ -10,6 +10,8 @@ use throughline_search::SearchMode;
 
 use super::tests::*;
 use super::*;
+use crate::artifacts::folder::ArtifactFolder;
+use crate::search::request::SearchMode;
 use crate::sessions::session::SessionFilter;
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
@@ -241,7 +243,8 @@ fn a_record_that_is_in_use_is_not_replaced() {
     let damaged = fs::read(home.path()).unwrap();
     let in_use = home.open();
     in_use.conversations(&owner(), &SessionFilter::default()).unwrap();
-    let examination = Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|_| true };
+    let examination =
+        Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|_| true, artifacts: None };
     let backup = home.path().with_extension("tar");
     let refused = RepairReport::of_repair(&home.path(), &examination, &backup, &mut |_| ()).unwrap_err();
     assert!(matches!(refused, StoreError::Busy { .. }), "{refused:?}");

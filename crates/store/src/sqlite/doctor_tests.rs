@@ -9,6 +9,7 @@ use throughline_transcript::{Role, WireFormat, decode_message_text, text_message
 
 use super::*;
 use crate::artifacts::artifact::{Artifact, NewArtifact};
+use crate::artifacts::folder::ArtifactFolder;
 use crate::call::{NewCall, StoredPreamble};
 use crate::ids::{Owner, SessionId};
 
@@ -120,7 +121,7 @@ impl Home {
     }
 
     pub(super) fn findings(&self, depth: Depth) -> Vec<RecordProblem> {
-        let examination = Examination { depth, now_ms: 1_000, is_alive: &|_| true };
+        let examination = Examination { depth, now_ms: 1_000, is_alive: &|_| true, artifacts: None };
         Diagnosis::of_file(&self.path(), &examination, &mut |_| ()).unwrap().findings
     }
 
@@ -132,7 +133,8 @@ impl Home {
     }
 
     pub(super) fn repair(&self) -> RepairReport {
-        let examination = Examination { depth: Depth::Thorough, now_ms: 1_000, is_alive: &|_| true };
+        let examination =
+            Examination { depth: Depth::Thorough, now_ms: 1_000, is_alive: &|_| true, artifacts: None };
         let backups = fs::read_dir(self.folder.path()).unwrap().count();
         let backup = self.folder.path().join(format!("backup-{backups}.tar"));
         let report = RepairReport::of_repair(&self.path(), &examination, &backup, &mut |_| ()).unwrap();
@@ -190,7 +192,7 @@ fn a_record_that_is_well_has_no_findings() {
     for depth in [Depth::Quick, Depth::Thorough] {
         assert_eq!(home.findings(depth), []);
     }
-    let examination = Examination { depth: Depth::Quick, now_ms: 0, is_alive: &|_| true };
+    let examination = Examination { depth: Depth::Quick, now_ms: 0, is_alive: &|_| true, artifacts: None };
     let mut steps = Vec::new();
     let diagnosis = Diagnosis::of_file(&home.path(), &examination, &mut |step| steps.push(step)).unwrap();
     assert!(diagnosis.is_well());
@@ -326,7 +328,7 @@ fn a_message_whose_artifact_is_lost_is_counted_with_it() {
     let store = home.open();
     store.append(&owner(), &id("two"), vec![new]).unwrap();
     let artifacts = store.artifacts(&owner(), &id("two")).unwrap();
-    fs::remove_file(store.artifact_folder().file_path(&artifacts[1].id)).unwrap();
+    fs::remove_file(store.artifact_files().file_path(&artifacts[1].id)).unwrap();
     match home.findings(Depth::Thorough).as_slice() {
         [RecordProblem::LostArtifacts { count: 1, artifacts }] => {
             assert_eq!((artifacts[0].messages, &artifacts[0].sessions), (1, &vec![id("two")]));

@@ -99,7 +99,7 @@ fn assert_answers(store: &SqliteStore, said: &BTreeMap<String, Vec<usize>>) {
 }
 
 fn assert_well(home: &Home) {
-    let examination = Examination { depth: Depth::Thorough, now_ms: 0, is_alive: &|_| true };
+    let examination = Examination { depth: Depth::Thorough, now_ms: 0, is_alive: &|_| true, artifacts: None };
     assert_eq!(Diagnosis::of_file(&home.path(), &examination, &mut |_| ()).unwrap().findings, []);
 }
 
@@ -153,7 +153,7 @@ fn rows_that_come_late_are_taken_into_their_segments() {
         store.write("testing", Write::Heavy, |conn| Ok(work(conn)?)).unwrap();
     };
     // As if these had never been there.
-    let folder = store.artifact_folder().clone();
+    let folder = store.artifact_files().clone();
     write(&|conn| {
         read_again(conn, &rows, &|row, set| match rows.contains(&row) {
             true => Ok(RowState::Gone),

@@ -9,7 +9,7 @@ use throughline_search::fingerprint::FingerprintSet;
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 use crate::artifacts::pieces::pieces;
 use crate::error::Result;
 use crate::search::searchable::searchable_text;
@@ -77,11 +77,7 @@ pub(super) fn take_numbers(conn: &Connection, name: &str, how_many: usize) -> ru
 }
 
 /// Brings the index in line with rows that are gone, or say something else.
-pub(super) fn read_again(
-    conn: &Connection,
-    artifacts: &ArtifactFolder,
-    rows: &[i64],
-) -> rusqlite::Result<()> {
+pub(super) fn read_again(conn: &Connection, artifacts: &ArtifactFiles, rows: &[i64]) -> rusqlite::Result<()> {
     fingerprint_index::read_again(conn, rows, &|row, set| add_fingerprints(conn, artifacts, row, set))
 }
 
@@ -93,7 +89,7 @@ pub(super) fn forget_pieces(conn: &Connection, artifact: i64) -> rusqlite::Resul
 }
 
 /// Cuts an artifact into pieces anew and indexes them. One whose file cannot be read is left alone.
-pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) -> TxResult<()> {
+pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFiles) -> TxResult<()> {
     let name: String = conn
         .prepare_cached("SELECT name FROM artifacts WHERE n = ?1")?
         .query_row([number], |row| row.get(0))?;
@@ -110,7 +106,7 @@ pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) 
 /// Fills an index in which there is nothing yet, and cuts artifacts of which there are no pieces.
 pub(super) fn make_anew(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<()> {
     let range: (Option<i64>, Option<i64>) =
@@ -145,7 +141,7 @@ pub(super) fn make_anew(
 /// Adds the fingerprints of a row to a set.
 pub(super) fn add_fingerprints(
     conn: &Connection,
-    artifacts: &ArtifactFolder,
+    artifacts: &ArtifactFiles,
     row: i64,
     set: &mut FingerprintSet,
 ) -> rusqlite::Result<RowState> {
@@ -218,7 +214,7 @@ impl PieceText {
     }
 
     /// Reads it.
-    pub(super) fn read(&self, artifacts: &ArtifactFolder) -> Result<String> {
+    pub(super) fn read(&self, artifacts: &ArtifactFiles) -> Result<String> {
         artifacts.read(&self.artifact, ArtifactRange::Bytes { first: self.first_byte, count: self.bytes })
     }
 }

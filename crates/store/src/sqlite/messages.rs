@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use throughline_transcript::ContentHash;
 
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage, speaks_as};
@@ -27,7 +27,7 @@ use super::views;
 /// Appends messages to a session. What it costs does not depend on what is there already.
 pub(super) fn append(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     owner: &Owner,
     id: &SessionId,
     messages: Vec<NewMessage>,
@@ -38,7 +38,7 @@ pub(super) fn append(
 /// The same, with what tells the last of the messages from others; `None` where there were none.
 fn append_all(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     owner: &Owner,
     id: &SessionId,
     messages: Vec<NewMessage>,
@@ -113,7 +113,7 @@ fn is_at(conn: &Connection, owner: &Owner, version: &Version) -> rusqlite::Resul
 /// Appends messages if the conversation is at this version.
 pub(super) fn append_at(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     owner: &Owner,
     expected: &Version,
     messages: Vec<NewMessage>,
@@ -129,7 +129,7 @@ pub(super) fn append_at(
 /// Writes one message at the next place of a session; the hash of its bytes.
 fn write(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     session: &Session,
     number: i64,
     new: &NewMessage,
@@ -179,7 +179,7 @@ fn write(
 /// Messages appended to this very session.
 pub(super) fn of_session(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     owner: &Owner,
     id: &SessionId,
 ) -> TxResult<Vec<StoredMessage>> {
@@ -194,7 +194,7 @@ pub(super) fn of_session(
 /// The messages of a run.
 pub(super) fn of_run(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     owner: &Owner,
     run: &MessageRun,
 ) -> TxResult<Vec<StoredMessage>> {
@@ -229,7 +229,7 @@ pub(super) fn heads(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResul
 /// Everything that was said up to and including a session.
 pub(super) fn transcript(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     owner: &Owner,
     id: &SessionId,
 ) -> TxResult<Vec<StoredMessage>> {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
+use crate::artifacts::files::ArtifactFiles;
 use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::Millis;
@@ -25,8 +26,8 @@ pub(super) struct MigrationContext<'a> {
     /// The database, in the transaction of all steps.
     pub(super) conn: &'a Connection,
     /// The artifacts beside it.
-    pub(super) folder: ArtifactFolder,
-    /// Receives the progress of a long step.
+    pub(super) folder: ArtifactFiles,
+    /// Told how far a long step is.
     pub(super) progress: &'a mut dyn FnMut(StoreProgress),
 }
 
@@ -118,7 +119,7 @@ pub(super) fn bring_up_to_date(
         0 => SchemaState::Made,
         from => SchemaState::Migrated { from, backup: back_up(path, from, now_ms, patience)? },
     };
-    let folder = ArtifactFolder::at(artifacts_beside(path));
+    let folder = ArtifactFiles::beside(ArtifactFolder::at(artifacts_beside(path)));
     let mut bench = MigrationContext { conn: &transaction, folder, progress };
     for step in steps.iter().skip(usize::try_from(from).unwrap_or_default()) {
         step(&mut bench)?;

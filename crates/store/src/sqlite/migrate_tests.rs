@@ -230,7 +230,8 @@ fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
             assert_eq!(answer.hits.len(), hits, "{query}");
         }
         drop(store);
-        let examination = Examination { depth: Depth::Thorough, now_ms: NOW_MS, is_alive: &|_| false };
+        let examination =
+            Examination { depth: Depth::Thorough, now_ms: NOW_MS, is_alive: &|_| false, artifacts: None };
         let diagnosis = Diagnosis::of_file(&home.path(), &examination, &mut |_| ()).unwrap();
         assert_eq!(diagnosis.findings, []);
         assert!(home.open().migration().is_none(), "once is enough");

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use throughline_tokens::Usage;
 use throughline_transcript::{ContentHash, SharedText, WireFormat};
 
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 pub(super) use crate::coding::{MACHINE_WRITTEN, RESULTS_ONLY, count, int, role_code, role_of, speaker_of};
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
@@ -185,7 +185,7 @@ pub(super) use message_columns;
 pub(super) fn message(
     row: &Row<'_>,
     session: &SessionId,
-    artifacts: &ArtifactFolder,
+    artifacts: &ArtifactFiles,
 ) -> TxResult<StoredMessage> {
     let role: i64 = row.get(2)?;
     let coding: i64 = row.get(8)?;

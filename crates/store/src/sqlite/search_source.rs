@@ -9,7 +9,7 @@ use throughline_search::meaning::{Nearest, QuestionVector};
 use throughline_transcript::Role;
 
 use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 use crate::ids::{Owner, SessionId};
 use crate::record_search::source::{
     ArtifactReference, MessageRows, PieceRow, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource,
@@ -59,7 +59,7 @@ pub(super) fn search_row<'r>(row: &'r Row<'_>) -> Option<SearchRow<'r>> {
 /// The record on which an owner searches.
 pub(super) struct SqliteSource<'a> {
     pub(super) conn: &'a Connection,
-    pub(super) artifacts: &'a ArtifactFolder,
+    pub(super) artifacts: &'a ArtifactFiles,
     pub(super) owner: &'a Owner,
 }
 

@@ -1,5 +1,6 @@
 //! How large a record in a file is.
 
+use crate::artifacts::claim;
 use crate::error::Result;
 use crate::status::StoreStatus;
 
@@ -28,6 +29,7 @@ impl SqliteStore {
             place: self.path.display().to_string(),
             schema_version,
             database_bytes: size_of(&self.path) + journal,
+            artifacts_in: claim::place_of(self)?,
             artifact_bytes: artifact_bytes.unsigned_abs(),
             sessions: sessions.unsigned_abs(),
             messages: messages.unsigned_abs(),

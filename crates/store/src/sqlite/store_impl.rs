@@ -77,16 +77,12 @@ impl Store for SqliteStore {
         let deleted = self.write("deleting", Write::Heavy, |conn| {
             deletion::delete(conn, &self.artifacts, owner, id, dependants)
         })?;
-        if !deleted.artifacts.is_empty() {
-            // Nothing refers to these files any more. One that cannot be removed now is found by a later check.
-            let _ = self.write("removing artifacts", Write::Light, |conn| {
-                Ok(artifacts::sweep(conn, &self.artifacts, &deleted.artifacts)??)
-            });
-        }
+        self.sweep(&deleted.artifacts);
         Ok(deleted.sessions)
     }
 
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange> {
+        self.send_ahead(&messages)?;
         let appended = self.write("appending", Write::Heavy, |conn| {
             messages::append(conn, &self.artifacts, owner, id, messages)
         });
@@ -99,6 +95,7 @@ impl Store for SqliteStore {
     }
 
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
+        self.send_ahead(&messages)?;
         let appended = self.write("appending", Write::Heavy, |conn| {
             messages::append_at(conn, &self.artifacts, owner, version, messages)
         });
@@ -199,6 +196,10 @@ impl Store for SqliteStore {
     }
 
     fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact> {
+        if self.artifacts.is_elsewhere() {
+            self.session(owner, artifact.session)?;
+            self.artifacts.put(artifact.text)?;
+        }
         self.write("keeping an artifact", Write::Heavy, |conn| {
             let session = require_session(conn, owner, artifact.session)?;
             // In the transaction, so that no clean-up removes the file before the row refers to it.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 pub(super) use crate::coding::{RANGE, RENDITION, SUMMARY, SYNTHETIC};
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
@@ -188,7 +188,7 @@ pub(super) fn items_of_session(conn: &Connection, owner: &Owner, id: &SessionId)
 /// What would be sent for a session, up to a place in it.
 pub(super) fn shown(
     conn: &Connection,
-    artifacts: &ArtifactFolder,
+    artifacts: &ArtifactFiles,
     owner: &Owner,
     id: &SessionId,
     to_seq: Option<u64>,
@@ -229,7 +229,7 @@ pub(super) fn shown(
 /// Gives the messages of a session at these places to `each`, in order.
 pub(super) fn run(
     conn: &Connection,
-    artifacts: &ArtifactFolder,
+    artifacts: &ArtifactFiles,
     ordinal: i64,
     id: &SessionId,
     places: std::ops::Range<i64>,

@@ -1,5 +1,6 @@
 //! Importers and the store on disk, seen from outside: and the contract of all stores, as one program.
 
+mod artifact_places;
 mod contract;
 mod import_properties;
 #[cfg(feature = "postgres")]
@@ -7,7 +8,7 @@ mod postgres_copy;
 #[cfg(feature = "postgres")]
 mod postgres_doctor;
 #[cfg(feature = "postgres")]
-mod postgres_fleet;
+mod postgres_operations;
 #[cfg(feature = "postgres")]
 mod postgres_search;
 #[cfg(feature = "postgres")]
@@ -15,3 +16,4 @@ mod postgres_server;
 mod recorded;
 mod sqlite_home;
 mod sqlite_processes;
+mod upkeep;

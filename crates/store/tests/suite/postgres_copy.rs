@@ -92,7 +92,7 @@ fn everything(store: &dyn Store, owner: &Owner) -> Vec<String> {
     all
 }
 
-fn assert_same(one: &dyn Store, other: &dyn Store) {
+pub(crate) fn assert_same(one: &dyn Store, other: &dyn Store) {
     for owner in [owner(), stranger()] {
         let (one, other) = (everything(one, &owner), everything(other, &owner));
         assert!(one.len() > 10);

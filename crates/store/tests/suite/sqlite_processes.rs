@@ -393,7 +393,7 @@ fn check_tables(path: &Path) {
         assert_eq!(conn.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap(), 0, "{table}");
     }
     drop(conn);
-    let examination = Examination { depth: Depth::Thorough, now_ms: 0, is_alive: &|_| true };
+    let examination = Examination { depth: Depth::Thorough, now_ms: 0, is_alive: &|_| true, artifacts: None };
     let mut findings = Diagnosis::of_file(path, &examination, &mut |_| ()).unwrap().findings;
     // A text that was put into its file before the row that would have referred to it.
     findings.retain(|finding| {

@@ -1,10 +1,17 @@
 //! The options and inputs of a check: its depth, the time, and the data that every check can read.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 
+use crate::artifacts::files::ArtifactFiles;
 use crate::artifacts::folder::{ArtifactFolder, FolderListing};
+use crate::artifacts::place::ArtifactPlace;
+use crate::error::Result;
 use crate::ids::Millis;
 use crate::sessions::lock::Holder;
+
+use super::super::connection::artifacts_beside;
 
 /// At most so many things are named in a finding.
 pub(crate) const NAMED: usize = 20;
@@ -27,12 +34,25 @@ pub struct Examination<'a> {
     pub now_ms: Millis,
     /// Whether the holder of a lock still runs. Of holders on other machines that cannot be known: they do.
     pub is_alive: &'a dyn Fn(&Holder) -> bool,
+    /// Where the large texts are, unless they are beside the database or in it.
+    pub artifacts: Option<&'a ArtifactPlace>,
+}
+
+impl Examination<'_> {
+    /// The large texts of a record in a file.
+    pub(super) fn files(&self, path: &Path) -> Result<ArtifactFiles> {
+        let beside = ArtifactFolder::at(artifacts_beside(path));
+        match self.artifacts {
+            Some(place) => ArtifactFiles::of(place, Some(beside)),
+            None => Ok(ArtifactFiles::beside(beside)),
+        }
+    }
 }
 
 /// What is looked over.
 pub(super) struct CheckedStore<'a> {
     pub(super) conn: &'a Connection,
-    pub(super) folder: &'a ArtifactFolder,
+    pub(super) folder: &'a ArtifactFiles,
     /// What lay in the folder.
     pub(super) listing: FolderListing,
 }

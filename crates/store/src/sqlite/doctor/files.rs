@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::artifacts::artifact::ArtifactId;
-use crate::artifacts::folder::{ArtifactFolder, FolderListing};
+use crate::artifacts::files::ArtifactFiles;
+use crate::artifacts::folder::FolderListing;
 use crate::error::{Result, StoreError};
 use crate::ids::SessionId;
 
@@ -21,8 +22,8 @@ use super::problem::{LostArtifact, RecordProblem};
 const UNFINISHED: &str = ".new-";
 
 /// What lies in the folder; nothing if there is none.
-pub(super) fn listing(folder: &ArtifactFolder) -> Result<FolderListing> {
-    if folder.path().is_dir() { folder.list() } else { Ok(FolderListing::default()) }
+pub(super) fn listing(folder: &ArtifactFiles) -> Result<FolderListing> {
+    folder.list()
 }
 
 /// Files of a record that others may read or write.
@@ -108,7 +109,7 @@ fn known_artifacts(conn: &Connection) -> rusqlite::Result<Vec<ArtifactRow>> {
 }
 
 /// What is wrong with the file of an artifact.
-fn problem_of(folder: &ArtifactFolder, artifact: &ArtifactRow, depth: Depth) -> Option<String> {
+fn problem_of(folder: &ArtifactFiles, artifact: &ArtifactRow, depth: Depth) -> Option<String> {
     let failure = |error: StoreError| match error {
         StoreError::ArtifactDamaged { problem, .. } => problem,
         StoreError::Io { source, .. } => source.to_string(),
@@ -126,7 +127,7 @@ fn problem_of(folder: &ArtifactFolder, artifact: &ArtifactRow, depth: Depth) -> 
 
 fn describe(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     artifact: &ArtifactRow,
     problem: String,
 ) -> TxResult<LostArtifact> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 
 use crate::artifacts::artifact::ArtifactId;
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 
 use super::super::error::TxResult;
 use super::super::fingerprint_index::{self, BlockBuilder, IndexSegment, RowSet};
@@ -17,7 +17,7 @@ use super::problem::RecordProblem;
 /// Artifacts that were not cut into pieces, or not all of them, though they could be.
 pub(super) fn artifacts_without_pieces(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
 ) -> rusqlite::Result<Vec<i64>> {
     let found: Vec<(i64, String)> = conn
         .prepare(
@@ -40,7 +40,7 @@ pub(super) fn pieces_without_artifact(conn: &Connection) -> rusqlite::Result<Vec
 /// Compares the index with what it should cover.
 pub(super) fn check(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     depth: Depth,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<Vec<RecordProblem>> {
@@ -67,7 +67,7 @@ pub(super) struct Gap {
 /// thorough, by what every row says.
 pub(super) fn gaps(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     depth: Depth,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<Vec<Gap>> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 use throughline_transcript::ContentHash;
 
-use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::files::ArtifactFiles;
 use crate::error::StoreError;
 use crate::ids::SessionId;
 
@@ -22,7 +22,7 @@ const MESSAGES_AT_ONCE: u64 = 1_000;
 /// Reads every message and compares it with its hash.
 pub(super) fn check(
     conn: &Connection,
-    folder: &ArtifactFolder,
+    folder: &ArtifactFiles,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<Vec<RecordProblem>> {
     let total: u64 = conn.query_row("SELECT count(*) FROM messages", [], |row| row.get(0))?;

@@ -67,6 +67,7 @@ impl RepairReport {
         take_rights_of_others(path, &before)?;
         if is_record(path) {
             let store = SqliteStore::open_following(path, examination.now_ms, progress)?;
+            let store = store.with_artifacts(examination.artifacts)?;
             repair_rows(&store, examination, progress)?;
             repair_index(&store, examination.depth, progress)?;
             // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
@@ -140,7 +141,7 @@ fn repair_rows(
         name_wire_formats(conn)?;
         let adopted = adopt_messages(conn)?;
         // They belong to somebody else now, and are found by that.
-        read_again(conn, store.artifact_folder(), &adopted)?;
+        read_again(conn, store.artifact_files(), &adopted)?;
         for (table, column) in OF_SESSIONS {
             let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT ordinal FROM sessions)");
             conn.execute(&sql, [])?;
@@ -390,7 +391,7 @@ fn add_present(
 
 /// Makes the index whole.
 fn repair_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(StoreProgress)) -> Result<()> {
-    let folder = store.artifact_folder().clone();
+    let folder = store.artifact_files().clone();
     store.write("mending the index", Write::Heavy, |conn| {
         for row in index::pieces_without_artifact(conn)? {
             conn.execute("DELETE FROM artifact_pieces WHERE row = ?1", [row])?;
@@ -413,7 +414,7 @@ fn repair_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Stor
 /// Removes artifacts without references and files that were left behind. In a transaction: a writer of artifacts holds
 /// the right to write, so no file goes that is just being made.
 fn remove_orphans(store: &SqliteStore) -> Result<()> {
-    let folder = store.artifact_folder();
+    let folder = store.artifact_files();
     store.write("releasing artifacts", Write::Heavy, |conn| {
         let released = artifacts::release_orphans(conn)?;
         Ok(read_again(conn, folder, &released.rows)?)

@@ -167,3 +167,15 @@ on_every_backend!(
     large_tool_results_are_artifacts_of_their_session,
     an_artifact_of_nobody_is_refused,
 );
+
+super::support::on_artifact_places!(
+    an_artifact_is_described_and_read_back,
+    odd_texts_survive,
+    the_same_text_is_kept_once,
+    the_chain_shares_its_artifacts_in_the_order_they_came,
+    pieces_by_line_and_by_byte,
+    an_artifact_without_a_single_line_end_is_read_in_pieces,
+    names_may_be_shortened,
+    large_tool_results_are_artifacts_of_their_session,
+    an_artifact_of_nobody_is_refused,
+);

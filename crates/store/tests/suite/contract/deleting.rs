@@ -125,3 +125,5 @@ on_every_backend!(
     numbers_are_not_given_out_again,
 );
 on_databases!(searching; everything_of_a_chain_goes_with_any_member);
+
+super::support::on_artifact_places!(artifacts_go_when_nobody_refers_to_them_any_more);

@@ -482,3 +482,8 @@ on_databases!(
     any_question_is_safe,
     words_are_searchable_when_append_returns,
 );
+
+super::support::on_artifact_places!(
+    artifacts_are_searched_and_say_where,
+    artifacts_nobody_said_are_searched_too,
+);

@@ -1,9 +1,9 @@
 //! What the tests of the contract are written with: short ways to open, say, compact and look.
 
 use throughline_store::{
-    AppendRange, Continuation, Dependants, EndReason, Link, LinkKind, MessageRun, Millis, NewMessage,
-    NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Selection, Session, SessionId, Store,
-    StoreError, StoredMessage, StoredRendition, ViewItem, ViewMessage,
+    AppendRange, ArtifactPlace, Continuation, Dependants, EndReason, Link, LinkKind, MessageRun, Millis,
+    NewMessage, NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Selection, Session, SessionId,
+    Store, StoreError, StoredMessage, StoredRendition, ViewItem, ViewMessage,
 };
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
@@ -53,6 +53,76 @@ macro_rules! on_databases_as {
     };
 }
 pub(crate) use on_databases_as;
+
+/// Runs functions on records whose large texts are in a folder of their own, and in a bucket.
+macro_rules! on_artifact_places {
+    ($($name:ident),* $(,)?) => {
+        mod places {
+            mod sqlite_with_folder {
+                $(#[test] fn $name() {
+                    let home = tempfile::tempdir().unwrap();
+                    let store = $crate::contract::support::sqlite_in(home.path());
+                    let place = $crate::contract::support::folder_in(home.path());
+                    super::super::$name(&store.with_artifacts(Some(&place)).unwrap());
+                })*
+            }
+            #[cfg(feature = "s3")]
+            mod sqlite_with_bucket {
+                $(#[test] fn $name() {
+                    let Some(place) = $crate::contract::support::bucket() else { return };
+                    let store = throughline_store::SqliteStore::in_memory().unwrap();
+                    super::super::$name(&store.with_artifacts(Some(&place)).unwrap());
+                })*
+            }
+            #[cfg(feature = "postgres")]
+            mod postgres_with_folder {
+                $(#[test] fn $name() {
+                    let Some(store) = $crate::contract::support::postgres() else { return };
+                    let home = tempfile::tempdir().unwrap();
+                    let place = $crate::contract::support::folder_in(home.path());
+                    super::super::$name(&store.with_artifacts(Some(&place)).unwrap());
+                })*
+            }
+            #[cfg(all(feature = "postgres", feature = "s3"))]
+            mod postgres_with_bucket {
+                $(#[test] fn $name() {
+                    let Some(store) = $crate::contract::support::postgres() else { return };
+                    let Some(place) = $crate::contract::support::bucket() else { return };
+                    super::super::$name(&store.with_artifacts(Some(&place)).unwrap());
+                })*
+            }
+        }
+    };
+}
+pub(crate) use on_artifact_places;
+
+/// A folder for large texts.
+pub(crate) fn folder_in(home: &std::path::Path) -> ArtifactPlace {
+    ArtifactPlace::parse(&format!("file://{}/large", home.display()), []).unwrap()
+}
+
+/// A prefix of its own in a bucket; `None`, and the test is skipped, where there is no server for it.
+#[cfg(feature = "s3")]
+#[track_caller]
+pub(crate) fn bucket() -> Option<ArtifactPlace> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let server = object_storage()?;
+    let prefix = format!("records/{}", MADE.fetch_add(1, Ordering::Relaxed));
+    let address = server.bucket("large-texts", &prefix);
+    Some(ArtifactPlace::parse(&address, throughline_testkit::ObjectStorage::credentials()).unwrap())
+}
+
+#[cfg(feature = "s3")]
+#[track_caller]
+pub(crate) fn object_storage() -> Option<&'static throughline_testkit::ObjectStorage> {
+    let server = throughline_testkit::ObjectStorage::shared();
+    if server.is_none() {
+        let installed_by = ".ci/object-storage";
+        throughline_testkit::skip(&throughline_testkit::Missing::Program { name: "moto", installed_by });
+    }
+    server
+}
 
 /// A new record in a database.
 pub(crate) fn sqlite_in(folder: &std::path::Path) -> throughline_store::SqliteStore {

@@ -9,7 +9,7 @@ mod claude_code;
 mod codex;
 mod engines;
 mod faults;
-mod gateway;
+pub(crate) mod gateway;
 mod hermes;
 mod hermes_engine;
 mod installed;

@@ -17,7 +17,9 @@ fn commands() -> Vec<String> {
     let list = include_str!("../golden/lists/commands.txt");
     let names = list.lines().filter_map(|line| {
         let path: Vec<&str> = line.split(" (").next()?.split(' ').collect();
-        let plain = path.iter().all(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+        let is_name =
+            |word: &&str| !word.starts_with('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        let plain = path.iter().all(is_name);
         (plain && !line.contains("(hidden)")).then(|| path[1..].join(" "))
     });
     names.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>().into_iter().collect()

@@ -1,5 +1,6 @@
 //! Large texts: in the database, in pieces, once for every owner; and who refers to them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use tokio_postgres::Row;
@@ -356,11 +357,13 @@ pub(super) fn texts(tx: &Tx<'_>, owner: &Owner, ids: Vec<ArtifactId>) -> PgResul
     )?;
     for row in &rows {
         let (name, body) = (text(row, 0)?, value::bytes(row, 1)?);
-        if !body.is_empty() {
-            texts.entry(name).or_default().push_str(&unpack(body, count(row, 2)?)?);
-        } else if !texts.contains_key(&name) {
-            let read = elsewhere(tx, owner, &ArtifactId::from_text(name.as_str()), ArtifactRange::All)?;
-            texts.insert(name, read);
+        match (texts.entry(name), body.is_empty()) {
+            (entry, false) => entry.or_default().push_str(&unpack(body, count(row, 2)?)?),
+            (Entry::Vacant(free), true) => {
+                let id = ArtifactId::from_text(free.key().as_str());
+                free.insert(elsewhere(tx, owner, &id, ArtifactRange::All)?);
+            }
+            (Entry::Occupied(_), true) => {}
         }
     }
     for (name, text) in &texts {

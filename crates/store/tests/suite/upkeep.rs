@@ -132,14 +132,14 @@ fn acts_of_operators_are_noted_in_order(store: &dyn StoreUpkeep) {
 macro_rules! on_every_place {
     ($($name:ident),* $(,)?) => {
         mod on_disk {
-
+            use super::*;
             $(#[test] fn $name() {
                 let home = tempfile::tempdir().unwrap();
                 super::$name(&sqlite_in(home.path()));
             })*
         }
         mod on_disk_with_folder {
-
+            use super::*;
             $(#[test] fn $name() {
                 let home = tempfile::tempdir().unwrap();
                 super::$name(&sqlite_in(home.path()).with_artifacts(Some(&folder_in(home.path()))).unwrap());
@@ -147,7 +147,6 @@ macro_rules! on_every_place {
         }
         #[cfg(feature = "postgres")]
         mod on_postgres {
-
             $(#[test] fn $name() {
                 let Some(store) = crate::contract::support::postgres() else { return };
                 super::$name(&store);
@@ -155,7 +154,7 @@ macro_rules! on_every_place {
         }
         #[cfg(feature = "postgres")]
         mod on_postgres_with_folder {
-
+            use super::*;
             $(#[test] fn $name() {
                 let Some(store) = crate::contract::support::postgres() else { return };
                 let home = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ mod faults;
 mod fleet;
 #[cfg(feature = "postgres")]
 mod fleet_kills;
-mod gateway;
+pub(crate) mod gateway;
 mod hermes;
 mod hermes_engine;
 mod installed;

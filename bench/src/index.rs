@@ -9,15 +9,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 use throughline_store::{Owner, SearchMode, SearchQuery, SqliteStore, Store};
-use throughline_testkit::Rng;
 
+use crate::index_questions::{QUESTIONS, QuestionKind, Wanted, kinds, trigrams_of};
 use crate::store::{START_MS, Table, append, told};
 use crate::store_texts::Author;
 
 /// Messages of one transaction.
 const BATCH: usize = 1_000;
-/// Questions of each kind.
-const QUESTIONS: usize = 30;
 /// Hits of an answer.
 const LIMIT: usize = 20;
 
@@ -40,7 +38,8 @@ const TABLES: [Candidate; 3] = [
 ];
 
 /// Answers a question and says how many hits there are.
-type AskColumn = Box<dyn Fn(&Kind, &str) -> Result<usize, String>>;
+/// `None` where it cannot.
+type AskColumn = Box<dyn Fn(&QuestionKind, &str) -> Result<Option<usize>, String>>;
 
 /// Milliseconds of CPU and of wall time.
 #[derive(Clone, Copy, Default)]
@@ -66,33 +65,6 @@ fn spend<T>(run: impl FnOnce() -> Result<T, String>) -> Result<(T, Spent), Strin
     Ok((result, spent))
 }
 
-/// Questions of one kind.
-struct Kind {
-    name: &'static str,
-    questions: Vec<String>,
-    /// Whether the answer must hold every word; otherwise any word counts.
-    is_exact: bool,
-}
-
-fn kinds(author: &Author) -> Vec<Kind> {
-    let mut rng = Rng::new(9);
-    let mut words = |count: usize, from: usize, to: usize| -> Vec<String> {
-        (0..QUESTIONS)
-            .map(|_| (0..count).map(|_| author.word(rng.between(from, to))).collect::<Vec<_>>().join(" "))
-            .collect()
-    };
-    let mut kind =
-        |name, count, from, to, is_exact| Kind { name, questions: words(count, from, to), is_exact };
-    vec![
-        kind("a rare word", 1, 20_000, 39_999, true),
-        kind("a word", 1, 500, 5_000, true),
-        kind("two words", 2, 60, 2_000, true),
-        kind("a question of five words", 5, 60, 3_000, false),
-        kind("a question of five common words", 5, 20, 300, false),
-        kind("a question of twelve words", 12, 60, 20_000, false),
-    ]
-}
-
 /// Runs the comparison with records in `folder`, which are left there. Those that are there from before are asked again.
 pub(crate) fn run(folder: &Path, messages: usize, tables: bool) -> Result<String, String> {
     let mut out = format!("{messages} messages; CPU time, wall time in brackets\n\n");
@@ -106,6 +78,7 @@ pub(crate) fn run(folder: &Path, messages: usize, tables: bool) -> Result<String
     }
     let store = SqliteStore::open(&record, START_MS).map_err(told)?;
     let _ = writeln!(out, "{:<28} {:.0} MB", "the record", megabytes(&record));
+    let _ = writeln!(out, "{:<28} {:.0} MB", "  of these its index", index_megabytes(&record)?);
     let mut columns: Vec<(&str, AskColumn)> = Vec::new();
     columns.push(("the record", Box::new(move |kind, text| ask_record(&store, kind, text))));
     for table in TABLES.iter().filter(|_| tables) {
@@ -127,8 +100,13 @@ pub(crate) fn run(folder: &Path, messages: usize, tables: bool) -> Result<String
             let mut found = 0;
             for question in &kind.questions {
                 let (hits, one) = spend(|| ask(&kind, question))?;
+                let Some(hits) = hits else { break };
                 found += usize::from(hits > 0);
                 spent.push(one);
+            }
+            if spent.is_empty() {
+                let _ = writeln!(out, "  {name:<26} cannot");
+                continue;
             }
             let p50 = |of: fn(&Spent) -> f64| {
                 let mut times: Vec<f64> = spent.iter().map(of).collect();
@@ -155,6 +133,13 @@ fn rate(messages: usize, spent: Spent) -> String {
 
 fn megabytes(path: &Path) -> f64 {
     std::fs::metadata(path).map_or(0.0, |found| found.len() as f64 / 1e6)
+}
+
+/// Pages of the index of a record.
+fn index_megabytes(record: &Path) -> Result<f64, String> {
+    let sql = "SELECT sum(pgsize) FROM dbstat WHERE aggregate = TRUE AND name LIKE 'clues%'";
+    let bytes: i64 = open(record)?.query_row(sql, [], |row| row.get(0)).map_err(failed)?;
+    Ok(bytes as f64 / 1e6)
 }
 
 fn failed(error: rusqlite::Error) -> String {
@@ -194,35 +179,51 @@ fn fill(conn: &Connection, table: &Candidate, messages: usize) -> Result<(), Str
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed)
 }
 
-fn ask_record(store: &SqliteStore, kind: &Kind, text: &str) -> Result<usize, String> {
-    let query = SearchQuery {
-        text: if kind.is_exact { text.to_owned() } else { format!("why did the {text} not work?") },
-        mode: if kind.is_exact { SearchMode::AllWords } else { SearchMode::Words },
-        limit: LIMIT,
-        ..SearchQuery::default()
+fn ask_record(store: &SqliteStore, kind: &QuestionKind, text: &str) -> Result<Option<usize>, String> {
+    let (text, mode) = match kind.wanted {
+        Wanted::AllWords => (text.to_owned(), SearchMode::AllWords),
+        Wanted::AnyWord => (format!("why did the {text} not work?"), SearchMode::Words),
+        Wanted::Phrase => (format!("\"{text}\""), SearchMode::AllWords),
+        Wanted::Substring => (text.to_owned(), SearchMode::Substring),
     };
-    Ok(store.search(&Owner::default(), &query).map_err(told)?.hits.len())
+    let query = SearchQuery { text, mode, limit: LIMIT, ..SearchQuery::default() };
+    Ok(Some(store.search(&Owner::default(), &query).map_err(told)?.hits.len()))
 }
 
-/// What a table of trigrams without their places is asked for a word: all of its trigrams.
-fn trigrams(word: &str) -> String {
-    let letters: Vec<char> = word.chars().collect();
-    let parts: Vec<String> =
-        letters.windows(3).map(|part| format!("\"{}\"", part.iter().collect::<String>())).collect();
-    if parts.is_empty() { format!("\"{word}\"") } else { format!("({})", parts.join(" AND ")) }
+/// What a table is asked for. A table of trigrams without their places proposes texts that have all of them; a table of words knows
+/// no parts of words.
+fn match_of(table: &Candidate, kind: &QuestionKind, text: &str) -> Option<String> {
+    let all_trigrams = |text: &str| {
+        let trigrams: Vec<String> = trigrams_of(text).iter().map(|part| format!("\"{part}\"")).collect();
+        (!trigrams.is_empty()).then(|| format!("({})", trigrams.join(" AND ")))
+    };
+    let of_words = |joint: &str| {
+        let words = text.split(' ').map(|word| match table.holds_trigrams {
+            true => all_trigrams(word),
+            false => Some(format!("\"{word}\"")),
+        });
+        Some(words.collect::<Option<Vec<_>>>()?.join(joint))
+    };
+    match kind.wanted {
+        Wanted::AllWords => of_words(" AND "),
+        Wanted::AnyWord => of_words(" OR "),
+        Wanted::Phrase if table.holds_trigrams => all_trigrams(text),
+        Wanted::Phrase => Some(format!("\"{text}\"")),
+        Wanted::Substring if table.holds_trigrams => all_trigrams(text),
+        Wanted::Substring => None,
+    }
 }
 
-fn ask_table(conn: &Connection, table: &Candidate, kind: &Kind, text: &str) -> Result<usize, String> {
-    let joint = if kind.is_exact { " AND " } else { " OR " };
-    let text: Vec<String> = text
-        .split(' ')
-        .map(|word| if table.holds_trigrams { trigrams(word) } else { format!("\"{word}\"") })
-        .collect();
+fn ask_table(
+    conn: &Connection,
+    table: &Candidate,
+    kind: &QuestionKind,
+    text: &str,
+) -> Result<Option<usize>, String> {
+    let Some(wanted) = match_of(table, kind, text) else { return Ok(None) };
     let mut select = conn
         .prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank LIMIT ?2")
         .map_err(failed)?;
-    let rows = select
-        .query_map(params![text.join(joint), LIMIT as i64], |row| row.get::<_, i64>(0))
-        .map_err(failed)?;
-    rows.collect::<Result<Vec<_>, _>>().map(|rows| rows.len()).map_err(failed)
+    let rows = select.query_map(params![wanted, LIMIT as i64], |row| row.get::<_, i64>(0)).map_err(failed)?;
+    rows.collect::<Result<Vec<_>, _>>().map(|rows| Some(rows.len())).map_err(failed)
 }

@@ -36,7 +36,8 @@ pub(crate) fn kinds(author: &Author) -> Vec<QuestionKind> {
             .map(|_| (0..count).map(|_| author.word(rng.between(from, to))).collect::<Vec<_>>().join(" "))
             .collect()
     };
-    let mut kind = |name, count, from, to, wanted| QuestionKind { name, wanted, questions: words(count, from, to) };
+    let mut kind =
+        |name, count, from, to, wanted| QuestionKind { name, wanted, questions: words(count, from, to) };
     let mut kinds = vec![
         kind("a rare word", 1, 20_000, 39_999, Wanted::AllWords),
         kind("a word", 1, 500, 5_000, Wanted::AllWords),
@@ -46,7 +47,8 @@ pub(crate) fn kinds(author: &Author) -> Vec<QuestionKind> {
         kind("a question of twelve words", 12, 60, 20_000, Wanted::AnyWord),
         kind("a phrase of two common words", 2, 0, 60, Wanted::Phrase),
     ];
-    let inner = |word: &str, letters: usize| word.get(1..(1 + letters).min(word.len())).unwrap_or(word).to_owned();
+    let inner =
+        |word: &str, letters: usize| word.get(1..(1 + letters).min(word.len())).unwrap_or(word).to_owned();
     let mut pieces = |name, from, to, letters| QuestionKind {
         name,
         wanted: Wanted::Substring,

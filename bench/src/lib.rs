@@ -14,6 +14,7 @@ mod estimate;
 mod focus;
 mod gateway;
 mod index;
+mod index_questions;
 mod lcm;
 mod measure;
 mod prepare;

@@ -1,11 +1,12 @@
 //! Whether a question finds its answer: questions as they are, put to a record, and how often the first passages contain
 //! what answers them.
 //!
-//! Three columns: the search of the record; plain BM25 with stems over windows of eighty words; and the newest windows,
-//! which know nothing of the question. A passage counts with its first 200 words, the first k passages with 80 x k together.
+//! Four columns: the search of the record; plain BM25 with stems over windows of eighty words, of single messages and across
+//! messages; and the newest windows, which know nothing of the question. A passage counts with its first 200 words, the first k passages with 80 x k together.
 
 mod automatic;
 mod baseline;
+mod dialogue;
 mod generated;
 mod marked;
 mod public;
@@ -144,6 +145,9 @@ pub(crate) fn run(options: &RecallOptions) -> Result<String, String> {
         let examined = generated::conversations(options.generated);
         examine(&examined, Records::OneEach)?
             .print("generated conversations, questions in other words", &mut out);
+        let examined = dialogue::conversations(options.generated);
+        examine(&examined, Records::OneEach)?
+            .print("generated dialogues of short turns, questions in other words", &mut out);
     }
     let locomo = options.locomo.clone().or_else(|| named(public::PublicFormat::Locomo));
     let beam = options.beam.clone().or_else(|| named(public::PublicFormat::Beam));
@@ -194,7 +198,8 @@ fn examine(
                 fill(&store, examined, number, folder.path())?;
             }
             make_vectors(&store, embedder)?;
-            Some(store)
+            let texts = texts_of(&store)?;
+            Some((store, Windows::new(&texts), Windows::across(&texts)))
         }
         Records::OneEach => None,
     };
@@ -205,10 +210,16 @@ fn examine(
             make_vectors(&own, embedder)?;
         }
         let texts = texts_of(&own)?;
-        let windows = Windows::new(&texts);
+        let own_windows;
+        let (searched, windows, across) = match &shared {
+            Some((store, windows, across)) => (store, windows, across),
+            None => {
+                own_windows = (Windows::new(&texts), Windows::across(&texts));
+                (&own, &own_windows.0, &own_windows.1)
+            }
+        };
         for question in &examined.questions {
             figures.questions += 1;
-            let searched = shared.as_ref().unwrap_or(&own);
             let found = search(searched, &question.text, Words::Only)?;
             figures.empty += usize::from(found.is_empty());
             if !figures.count("search", question, &found, &texts) && lists_missing {
@@ -223,6 +234,12 @@ fn examine(
                 "BM25, windows of 80 words, stems",
                 question,
                 &windows.ranked(&question.text, deepest),
+                &texts,
+            );
+            figures.count(
+                "BM25, windows across messages, stems",
+                question,
+                &across.ranked(&question.text, deepest),
                 &texts,
             );
             figures.count("the newest windows", question, &windows.newest(deepest), &texts);

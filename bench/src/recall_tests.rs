@@ -45,6 +45,32 @@ fn generated_conversations_are_mostly_answered() {
 }
 
 #[test]
+fn generated_dialogues_have_short_turns_and_facts_that_are_said_once() {
+    for examined in dialogue::conversations(2) {
+        let Source::Messages(messages) = &examined.source else { panic!("generated as messages") };
+        assert!((486..=702).contains(&messages.len()), "{}", messages.len());
+        let words: usize = messages.iter().map(|(_, text)| text.split_whitespace().count()).sum();
+        assert!((15..30).contains(&(words / messages.len())), "{}", words / messages.len());
+        assert!(examined.questions.len() >= 25, "{}", examined.questions.len());
+        for question in &examined.questions {
+            let Answer::Keys(keys) = &question.answer else { panic!("answered by keys") };
+            let holding = messages.iter().filter(|(_, text)| text.contains(&keys[0][0])).count();
+            assert_eq!(holding, 1, "{}: {keys:?}", question.text);
+        }
+    }
+}
+
+#[test]
+fn questions_about_short_turns_are_answered_as_often_as_by_plain_ranking() {
+    let figures = examine(&dialogue::conversations(2), Records::OneEach, false, None).unwrap();
+    let of = |name: &str| figures.columns.iter().find(|(column, _)| *column == name).unwrap().1;
+    for plain in ["BM25, windows of 80 words, stems", "BM25, windows across messages, stems"] {
+        assert!(of("search")[1] >= of(plain)[1], "{:?}, {plain} {:?}", of("search"), of(plain));
+    }
+    assert!(of("search")[1] > of("the newest windows")[1]);
+}
+
+#[test]
 fn public_formats_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let locomo = folder.path().join("locomo10.json");

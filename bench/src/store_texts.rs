@@ -22,7 +22,7 @@ const SYLLABLES: &[&str] = &[
     "dur", "fol", "gram", "sig", "tep", "mon", "ral", "vi",
 ];
 
-const HAN: &[&str] = &[
+pub(crate) const HAN: &[&str] = &[
     "修复",
     "解析",
     "错误",

@@ -8,6 +8,7 @@
 mod conversation;
 mod gateway;
 mod provider;
+mod search;
 mod settings;
 mod text;
 mod wire;
@@ -15,6 +16,7 @@ mod wire;
 pub use conversation::{claude_log, codex_log, decode, message, usage};
 pub use gateway::gateway;
 pub use provider::{cache_marks, trouble};
+pub use search::search;
 pub use settings::config;
 pub use text::{redact, summary};
 pub use wire::{answer, request, sse};

@@ -113,6 +113,11 @@ fn redact() {
 }
 
 #[test]
+fn search() {
+    run(throughline_fuzz::search, &seeds("search"));
+}
+
+#[test]
 fn sse() {
     run(throughline_fuzz::sse, &seeds("sse"));
 }

@@ -1,4 +1,4 @@
-//! What any search should do better than: plain BM25 over windows of single messages, and the newest windows.
+//! What any search should do better than: plain BM25 over windows of single messages or across messages, and the newest windows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,23 +23,41 @@ pub(super) struct Windows {
 }
 
 impl Windows {
+    /// Windows of single messages.
     pub(super) fn new(texts: &[String]) -> Self {
+        let of_message = |(seq, text): (usize, &String)| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            words.chunks(WINDOW_WORDS).map(|window| (seq as u64, window.join(" "))).collect::<Vec<_>>()
+        };
+        Self::of(texts.iter().enumerate().flat_map(of_message))
+    }
+
+    /// Windows of the whole conversation, whichever messages they begin and end in.
+    pub(super) fn across(texts: &[String]) -> Self {
+        let words: Vec<(u64, &str)> = texts
+            .iter()
+            .enumerate()
+            .flat_map(|(seq, text)| text.split_whitespace().map(move |word| (seq as u64, word)))
+            .collect();
+        Self::of(words.chunks(WINDOW_WORDS).map(|window| {
+            let text: Vec<&str> = window.iter().map(|(_, word)| *word).collect();
+            (window.first().map_or(0, |(seq, _)| *seq), text.join(" "))
+        }))
+    }
+
+    fn of(texts: impl Iterator<Item = (u64, String)>) -> Self {
         let stemmer = Stemmer::create(Algorithm::English);
         let mut windows = Vec::new();
         let mut holding: HashMap<String, usize> = HashMap::new();
         let mut length = 0;
-        for (seq, text) in texts.iter().enumerate() {
-            let words: Vec<&str> = text.split_whitespace().collect();
-            for window in words.chunks(WINDOW_WORDS) {
-                let text = window.join(" ");
-                let mut counts: HashMap<String, usize> = HashMap::new();
-                for term in terms(&text, &stemmer) {
-                    length += 1;
-                    *counts.entry(term).or_default() += 1;
-                }
-                counts.keys().for_each(|term| *holding.entry(term.clone()).or_default() += 1);
-                windows.push((seq as u64, text, counts));
+        for (seq, text) in texts {
+            let mut counts: HashMap<String, usize> = HashMap::new();
+            for term in terms(&text, &stemmer) {
+                length += 1;
+                *counts.entry(term).or_default() += 1;
             }
+            counts.keys().for_each(|term| *holding.entry(term.clone()).or_default() += 1);
+            windows.push((seq, text, counts));
         }
         let mean_length = f64::from(length) / windows.len().max(1) as f64;
         Self { windows, holding, mean_length, stemmer }

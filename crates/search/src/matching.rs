@@ -226,15 +226,20 @@ impl<'q> Matcher<'q> {
     fn substring_places(&self, text: &str) -> Vec<MatchSpan> {
         let (folded, places) = fold_with_places(text);
         let place = |at: usize| places.get(at).copied().unwrap_or(text.len());
+        let after =
+            |at: usize| at + text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         let mut marks: Vec<MatchSpan> = self
             .finder
             .find_iter(folded.as_bytes())
             .take(MAX_MARKS)
             .map(|at| {
                 let end = at + self.query.substring.len();
-                MatchSpan { wanted: 0, atom: 0, end_atom: 0, start: place(at), end: place(end) }
+                // One character may be several when it is folded (`ß` is `ss`): it is marked whole.
+                let end = place(end).max(after(place(end.saturating_sub(1))));
+                MatchSpan { wanted: 0, atom: 0, end_atom: 0, start: place(at), end }
             })
             .collect();
+        marks.dedup_by_key(|mark| mark.start);
         let alone = marks.iter().position(|mark| stands_alone(text, mark.start, mark.end));
         marks.rotate_left(alone.unwrap_or(0));
         marks

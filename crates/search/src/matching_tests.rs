@@ -27,6 +27,13 @@ fn all_words_must_be_there_in_any_order() {
 }
 
 #[test]
+fn characters_that_fold_to_several_are_marked_whole() {
+    assert_eq!(marked("s", SearchMethod::Substring, "Straße"), ["S", "ß"]);
+    assert_eq!(marked("ras", SearchMethod::Substring, "Straße"), ["raß"]);
+    assert_eq!(marked("sse", SearchMethod::Substring, "Straße"), ["ße"]);
+}
+
+#[test]
 fn phrases_must_be_there_in_their_order() {
     assert!(finds(r#""connection refused""#, "error: Connection\nrefused (os error 111)"));
     assert!(!finds(r#""refused connection""#, "Connection refused"));

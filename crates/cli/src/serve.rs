@@ -188,9 +188,18 @@ async fn listen(
     gateway.set_tls(tls);
     gateway.send_traces_to(collector).await;
     let changed = Arc::<Notify>::default();
-    gateway.set_operator_tools(Arc::new(HomeTools { app: Arc::clone(&app), changed: Arc::clone(&changed) }));
+    gateway.set_operator_tools(Arc::new(HomeTools {
+        app: Arc::clone(&app),
+        store: store.clone(),
+        changed: Arc::clone(&changed),
+    }));
     tokio::spawn(retention::follow(Arc::clone(&app), store.clone(), Arc::clone(&log)));
-    tokio::spawn(access::follow(Arc::clone(&app), Arc::clone(&log), gateway.clone(), demands_tokens));
+    tokio::spawn(access::follow(
+        (Arc::clone(&app), store.clone()),
+        Arc::clone(&log),
+        gateway.clone(),
+        demands_tokens,
+    ));
     let stop = CancellationToken::new();
     let registration =
         gateways::register(&app, &base_url, args.upstream.as_deref(), args.for_runs.as_deref())?;

@@ -263,7 +263,5 @@ fn copied_words(report: &CopyReport, seconds: f64) -> String {
 #[cfg(not(feature = "postgres"))]
 fn copy(args: &CopyArgs, app: &App) -> Result<(), CliError> {
     let _ = (&args.to, &args.artifacts, args.json, app);
-    Err(CliError::new(Exit::BadConfig, "this program cannot use a record on PostgreSQL")
-        .because("it was built without the Cargo feature `postgres`")
-        .hint("use a released package, or build with `--features postgres`"))
+    Err(crate::record::without_postgres("a copy is made to or from PostgreSQL"))
 }

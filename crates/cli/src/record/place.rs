@@ -6,8 +6,8 @@ use std::sync::Arc;
 #[cfg(feature = "postgres")]
 use throughline_store::PostgresStore;
 use throughline_store::{
-    ArtifactPlace, Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod, StoreProgress,
-    StoreUpkeep,
+    ArtifactPlace, FleetStore, Migration, SqliteStore, Store, StoreError, StoreLayer, StoreMethod,
+    StoreProgress, StoreUpkeep,
 };
 
 use super::refused;
@@ -146,6 +146,15 @@ impl RecordStore {
             Self::Sqlite(store) => Arc::<SqliteStore>::clone(store),
             #[cfg(feature = "postgres")]
             Self::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// What gateways on this record share, if it is on a server.
+    pub(crate) fn fleet(&self) -> Option<Arc<dyn FleetStore>> {
+        match self {
+            Self::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => Some(Arc::<PostgresStore>::clone(store)),
         }
     }
 

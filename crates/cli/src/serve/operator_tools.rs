@@ -18,7 +18,7 @@ use crate::error::{CliError, path_words};
 use crate::files::write_atomic;
 use crate::home;
 use crate::host::process::is_alive;
-use crate::record::{RecordPlace, artifact_place};
+use crate::record::{RecordPlace, RecordStore, artifact_place};
 use crate::settings::{bad_settings, load, read_config};
 
 /// The operator's tools of a gateway on one home directory.

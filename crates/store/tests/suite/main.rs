@@ -8,6 +8,7 @@ mod postgres_copy;
 #[cfg(feature = "postgres")]
 mod postgres_doctor;
 #[cfg(feature = "postgres")]
+mod postgres_fleet;
 mod postgres_operations;
 #[cfg(feature = "postgres")]
 mod postgres_search;

@@ -16,9 +16,11 @@ use crate::record::lock::{Lock, LockAttempt};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{glimpse, on_one_line, thousands};
 
+#[cfg(feature = "postgres")]
+pub(crate) use place::read_artifact_place;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use place::without_postgres;
-pub(crate) use place::{RecordPlace, RecordStore, artifact_place, read_artifact_place};
+pub(crate) use place::{RecordPlace, RecordStore, artifact_place};
 
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
 const ID_ATTEMPTS: usize = 8;

@@ -24,6 +24,7 @@ use tokio_postgres::{NoTls, Row, SimpleQueryMessage};
 
 use crate::artifacts::files::ArtifactFiles;
 use crate::error::{Result, StoreError};
+use crate::fleet::PoolStatus;
 use crate::ids::Owner;
 
 use super::address::ServerAddress;

@@ -11,7 +11,6 @@ use throughline_search::SearchMode;
 use super::tests::*;
 use super::*;
 use crate::artifacts::folder::ArtifactFolder;
-use crate::search::request::SearchMode;
 use crate::sessions::session::SessionFilter;
 use crate::sqlite::SqliteStore;
 use crate::store::Store;

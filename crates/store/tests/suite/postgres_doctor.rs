@@ -10,7 +10,11 @@ use crate::postgres_copy::{database, record};
 
 /// The names of what is found.
 fn findings(store: &PostgresStore, depth: Depth) -> Vec<String> {
-    let examination = Examination { depth, now_ms: 50, is_alive: &|_| true, artifacts: None };
+    findings_at(store, depth, 50)
+}
+
+fn findings_at(store: &PostgresStore, depth: Depth, now_ms: i64) -> Vec<String> {
+    let examination = Examination { depth, now_ms, is_alive: &|_| true, artifacts: None };
     let diagnosis = store.examine(&examination, &mut |_| ()).unwrap();
     assert!(diagnosis.messages > 0 && diagnosis.sessions > 0 && diagnosis.database_bytes > 0);
     let found = diagnosis.findings.iter().map(|finding| {

@@ -9,6 +9,7 @@ mod postgres_copy;
 mod postgres_doctor;
 #[cfg(feature = "postgres")]
 mod postgres_fleet;
+#[cfg(feature = "postgres")]
 mod postgres_operations;
 #[cfg(feature = "postgres")]
 mod postgres_search;

@@ -294,23 +294,28 @@ impl Combiner {
         }
     }
 
-    /// How the newest run of each command ended that the model names.
+    /// How the newest run of each command ended that the model names. Of commands that begin alike the newest is added.
     fn add_named_runs(&mut self, state: &State) {
         let text: String = self.document.to_markdown();
-        for run in state.newest_runs().into_iter().filter(|run| run.outcome != RunOutcome::Unknown) {
+        let mut lines: Vec<String> = Vec::new();
+        for run in state.newest_runs().into_iter().rev().filter(|run| run.outcome != RunOutcome::Unknown) {
             let name: String = run.command.chars().take(COMMAND_CHARS).collect();
-            let told = |entry: &Entry| entry.text.starts_with('`') && entry.text.contains(&name);
+            let tells = |line: &str| line.starts_with('`') && line.contains(&name);
             // A short command is recognised where it stands by itself: `git status`.
             let is_long = name.chars().count() >= QUOTE_CHARS;
             let is_phrase = name.contains(' ') && name.chars().count() >= SHORT_COMMAND_CHARS;
-            if (is_long || is_phrase && run.command == name)
-                && text.contains(&name)
-                && !self.document.entries(Section::ActiveState).iter().any(told)
-            {
-                let line =
-                    format!("`{}` -> {}", one_line(&run.command, 2 * COMMAND_CHARS), run.outcome_word());
-                self.document.add(Section::ActiveState, line);
+            let told = self.document.entries(Section::ActiveState).iter().map(|entry| entry.text.as_str());
+            let is_told = told.chain(lines.iter().map(String::as_str)).any(tells);
+            if (is_long || is_phrase && run.command == name) && text.contains(&name) && !is_told {
+                lines.push(format!(
+                    "`{}` -> {}",
+                    one_line(&run.command, 2 * COMMAND_CHARS),
+                    run.outcome_word()
+                ));
             }
+        }
+        for line in lines.into_iter().rev() {
+            self.document.add(Section::ActiveState, line);
         }
     }
 
@@ -379,9 +384,16 @@ impl Combiner {
             }
             // A line that only leads to the next says nothing without it.
             for line in lines.filter(|line| !line.trim_end().ends_with(':')) {
-                let text = line.trim_start().strip_prefix("- ").unwrap_or(line).to_owned();
+                let text = line.trim_start().strip_prefix("- ").unwrap_or(line);
                 let person = text.starts_with("The person: ");
-                out.push(NewLine { place: LinePlace::Story { after: last, person }, text });
+                let place = LinePlace::Story { after: last, person };
+                match led_items(text).filter(|_| !person) {
+                    // Items of one lead are taken one by one.
+                    Some((lead, items)) => {
+                        out.extend(items.map(|item| NewLine { place, text: format!("{lead}{LED}{item}") }))
+                    }
+                    None => out.push(NewLine { place, text: text.to_owned() }),
+                }
             }
         }
         out
@@ -394,14 +406,40 @@ impl Combiner {
                 let entries = self.document.entries_mut(Section::CompletedActions);
                 match entries.get_mut(after) {
                     Some(entry) => {
-                        entry.text.push_str("\n- ");
-                        entry.text.push_str(line.text.trim());
+                        let text = line.text.trim();
+                        let last = entry.text.lines().last().and_then(|last| last.strip_prefix("- "));
+                        let led = text.split_once(LED).filter(|(lead, _)| {
+                            last.and_then(|last| last.split_once(LED))
+                                .is_some_and(|(known, _)| known == *lead)
+                        });
+                        match led {
+                            Some((_, item)) => {
+                                entry.text.push_str(BETWEEN);
+                                entry.text.push_str(item);
+                            }
+                            None => {
+                                entry.text.push_str("\n- ");
+                                entry.text.push_str(text);
+                            }
+                        }
                     }
                     None => self.document.add_action(line.text.trim()),
                 }
             }
         }
     }
+}
+
+/// Between a lead and its items, and between the items.
+const LED: &str = ": ";
+const BETWEEN: &str = "; ";
+/// Longer texts before a colon lead to nothing.
+const LEAD_BYTES: usize = 120;
+
+/// The lead of a line of the story, and the items that stand under it.
+fn led_items(line: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
+    let (lead, items) = line.split_once(LED)?;
+    (lead.len() <= LEAD_BYTES && items.contains(BETWEEN)).then(|| (lead, items.split(BETWEEN)))
 }
 
 /// A line of the rules that may be added.

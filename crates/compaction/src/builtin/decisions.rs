@@ -273,7 +273,7 @@ fn is_listing(line: &str) -> bool {
     line.contains(" | ") || line.starts_with('`') && line.trim_end_matches([',', '.']).ends_with('`')
 }
 
-/// So many changes are told where little was chosen in words.
+/// So many changes are listed where little was chosen in words.
 const LEAST_PERHAPS: usize = 4;
 /// Longer words of the person are a document: its lines describe.
 const DOCUMENT_BYTES: usize = 1_500;
@@ -350,14 +350,34 @@ fn tells_change(sentence: &str) -> bool {
     changes.iter().any(|cue| lower.starts_with(cue)) && ends.iter().any(|end| lower.contains(end))
 }
 
+/// Words with which somebody tells what they found.
+const FINDING: &[&str] = &[
+    "cause",
+    "issue",
+    "problem",
+    "found",
+    "confirmed",
+    "turns out",
+    "ursache",
+    "problème",
+    "причина",
+    "原因",
+];
+
 /// A sentence that tells a change and names something, as a line.
 fn perhaps_chosen(sentence: &str, message: u32) -> Option<Line> {
     let lower = sentence.to_lowercase();
     let reasons = REASONS.iter().filter(|cue| begins_word(&lower, cue)).count();
     let names = weigh(sentence).names;
     let changes = tells_change(sentence);
+    // What was found, and why it is so, was not chosen.
+    let finds = TROUBLES.iter().chain(FINDING).any(|cue| begins_word(&lower, cue));
     let value = 0.5 * reasons.min(2) as f32 + 0.3 * names.min(4) as f32 + if changes { 1.0 } else { 0.0 };
-    (names > 0 && (changes || reasons > 0)).then(|| Line { message, text: sentence.replace("**", ""), value })
+    (names > 0 && (changes || (reasons > 0 && !finds))).then(|| Line {
+        message,
+        text: sentence.replace("**", ""),
+        value,
+    })
 }
 
 /// How much a sentence chooses: contrasts and reasons, with names to hold on to. Reasons alone choose nothing.

@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::act::slice_start;
+use crate::state::looks_like_log;
 use crate::summarise::CountTokens;
 
 use super::story::Scope;
@@ -156,6 +157,42 @@ pub(super) fn split_words(words: &str, max_chars: usize) -> (&str, &str) {
 
 /// Behind the beginning of words whose rest stands elsewhere in the notes.
 pub(super) const GOES_ON: &str = "… (goes on under Completed Actions)";
+
+/// Of more lines of a log or of code in a row only the first is quoted.
+const PASTED_LINES: usize = 3;
+
+/// A person's words with only the first line of a pasted log or of a block of code: where words have to be cut, the rest of
+/// those goes first.
+pub(super) fn without_paste(words: &str) -> String {
+    let mut out = String::new();
+    let mut pasted: Vec<&str> = Vec::new();
+    let mut in_code = false;
+    for line in words.lines().map(Some).chain([None]) {
+        let is_fence = line.is_some_and(|line| line.trim().starts_with("```"));
+        in_code ^= is_fence;
+        if is_fence {
+            continue;
+        }
+        if let Some(line) = line.filter(|line| in_code || looks_like_log(line.trim())) {
+            pasted.push(line);
+            continue;
+        }
+        let kept = if pasted.len() > PASTED_LINES { 1 } else { pasted.len() };
+        for line in pasted.iter().take(kept) {
+            out.push_str(line);
+            out.push('\n');
+        }
+        if pasted.len() > kept {
+            out.push_str(&format!("… ({} more lines)\n", pasted.len() - kept));
+        }
+        pasted.clear();
+        if let Some(line) = line {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
 
 /// The last two segments of a path: the whole path stands under Relevant Files.
 pub(super) fn short_path(path: &str) -> &str {

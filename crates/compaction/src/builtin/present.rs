@@ -17,7 +17,7 @@ use super::story::Scope;
 
 /// Characters of a command beside its outcome.
 const RUN_CHARS: usize = 72;
-/// Of commands that are the same for so many characters only the newest is told.
+/// Of commands that are the same for so many characters only the newest is listed.
 const SAME_START_CHARS: usize = 36;
 /// Commands that only showed something are told up to this many, the newest.
 const MAX_LOOKS: usize = 4;
@@ -169,7 +169,7 @@ pub(super) fn in_progress(
     choose(lines, budget, price).0
 }
 
-/// Files that are told as named and not touched.
+/// Files that are listed as named and not touched, at most.
 const MAX_NAMED: usize = 8;
 /// The agent's last statements that may name what comes next.
 const LAST_STATEMENTS: usize = 2;
@@ -462,7 +462,7 @@ pub(super) fn runs(scope: &Scope<'_>, budget: u64, price: Price) -> Vec<Line> {
     for run in state.newest_runs().into_iter().rev().filter(|run| scope.has(run.message)) {
         let text = run_text(run);
         // Of commands that begin alike the newest tells how it stands: cut, the others could not be told from it.
-        let start = one_line(&run.command, SAME_START_CHARS);
+        let start = start_of(&run.command);
         let is_older = starts.contains(&start);
         starts.push(start);
         if run.outcome == RunOutcome::Unknown || is_older {
@@ -502,6 +502,12 @@ fn is_peek(command: &str) -> bool {
     programs.all(|program| PEEKS.contains(&program))
 }
 
+/// How a command begins. With its output cut in another way it is the same command.
+fn start_of(command: &str) -> String {
+    let core = command.split(" | ").next().unwrap_or(command).trim_end_matches("2>&1");
+    one_line(core, SAME_START_CHARS)
+}
+
 /// Outcomes that are added at most where other sections name their commands.
 const MAX_NAMED_RUNS: usize = 10;
 
@@ -515,7 +521,13 @@ pub(super) fn named_runs(state: &State, document: &SummaryDocument) -> Vec<Strin
         .flat_map(|entry| [entry.text.as_str(), "\n"])
         .collect();
     let mut out: Vec<String> = Vec::new();
+    let mut newer: Vec<String> = Vec::new();
     for run in state.newest_runs().into_iter().rev() {
+        let own = start_of(&run.command);
+        if newer.contains(&own) {
+            continue;
+        }
+        newer.push(own);
         let start = slice_start(&run.command, SAME_START_CHARS);
         let is_phrase = start.contains(' ') && start.len() >= LEAST_COMMAND_BYTES;
         let is_named = is_phrase

@@ -7,11 +7,11 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::act::{one_line, slice_start};
 use crate::state::{
-    Fate, Request, Run, RunOutcome, State, Via, is_narration, is_question, is_same, looks_like_log,
-    plain_sentences, units, weigh,
+    Fate, Request, Run, RunOutcome, State, Via, is_narration, is_question, is_same, plain_sentences, units,
+    weigh,
 };
 
-use super::draft::{Line, Price, Said, quoted, short_path};
+use super::draft::{Line, Price, Said, quoted, short_path, without_paste};
 use super::topic::Topic;
 
 /// One request with what came of it.
@@ -36,7 +36,7 @@ pub(super) struct Turn {
 pub(super) struct StoryLine {
     /// The message it comes from.
     pub(super) message: u32,
-    /// What it stands under: lines of one lead are told together.
+    /// What it stands under: lines of one lead become one line.
     pub(super) lead: Lead,
     /// What it says.
     pub(super) text: String,
@@ -94,7 +94,7 @@ pub(super) const GOAL: &str = "(the request under Goal)";
 const CLOSING: f32 = 3.0;
 const ON_THE_WAY: f32 = 1.6;
 const REPORT: f32 = 1.5;
-const CHANGE: f32 = 1.7;
+const CHANGE: f32 = 2.1;
 const SHOWN: f32 = 0.9;
 const FAILURE: f32 = 1.3;
 /// A line of fewer words that names nothing exact is an exclamation or a heading, unless it is the whole answer.
@@ -351,7 +351,7 @@ fn changes(scope: &Scope<'_>) -> Vec<Line> {
 }
 
 /// What commands showed: for the newest run of each, the lines that tell the result. Of several that begin alike in one
-/// turn only the newest is told.
+/// turn only the newest is listed.
 fn shown(scope: &Scope<'_>, said: &mut Said, leads: &mut Leads) -> Vec<StoryLine> {
     let mut out = Vec::new();
     let begins: Vec<u32> =
@@ -378,7 +378,9 @@ fn shown(scope: &Scope<'_>, said: &mut Said, leads: &mut Leads) -> Vec<StoryLine
             continue;
         }
         let (first, more) = lines.split_at(lines.len().min(2));
-        let label = format!("{label} showed");
+        // A command that did something is listed with its outcome.
+        let did = !run.looks && run.outcome == RunOutcome::Ok;
+        let label = format!("{label} {}", if did { "-> ok" } else { "showed" });
         let text = first.join("; ");
         let base = if run.looks { SHOWN } else { SHOWN + 0.9 };
         let weight = weigh(&text);
@@ -645,43 +647,7 @@ fn head_of(turn: &Turn, cap: usize) -> String {
     out
 }
 
-/// So many lines of a log or of code in a row are told by the first.
-const PASTED_LINES: usize = 3;
-
-/// A person's words in which a pasted log or a block of code is told by its first line: where words have to be cut, those
-/// go first.
-pub(super) fn without_paste(words: &str) -> String {
-    let mut out = String::new();
-    let mut pasted: Vec<&str> = Vec::new();
-    let mut in_code = false;
-    for line in words.lines().map(Some).chain([None]) {
-        let is_fence = line.is_some_and(|line| line.trim().starts_with("```"));
-        in_code ^= is_fence;
-        if is_fence {
-            continue;
-        }
-        if let Some(line) = line.filter(|line| in_code || looks_like_log(line.trim())) {
-            pasted.push(line);
-            continue;
-        }
-        let kept = if pasted.len() > PASTED_LINES { 1 } else { pasted.len() };
-        for line in pasted.iter().take(kept) {
-            out.push_str(line);
-            out.push('\n');
-        }
-        if pasted.len() > kept {
-            out.push_str(&format!("… ({} more lines)\n", pasted.len() - kept));
-        }
-        pasted.clear();
-        if let Some(line) = line {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
-    out
-}
-
-/// Of a long request whose beginning stands above, so much more is told: the steps of a plan stand under Remaining Work and
+/// Of a long request whose beginning stands above, so many characters more are quoted: the steps of a plan stand under Remaining Work and
 /// Key Decisions.
 const REST_CHARS: usize = 800;
 

@@ -11,13 +11,13 @@ use crate::summarise::{Reach, SummaryRequest};
 
 use super::carry;
 use super::decisions::{constraints, contrast, decisions};
-use super::draft::{GOES_ON, Line, Price, Said, quoted, split_words};
+use super::draft::{GOES_ON, Line, Price, Said, quoted, split_words, without_paste};
 use super::files::files;
 use super::names;
 use super::present::{
     active, blocked, in_progress, named_runs, on_the_way, pending, proposal_before, remaining, runs,
 };
-use super::story::{Quoted, Scope, print, turns, without_paste};
+use super::story::{Quoted, Scope, print, turns};
 use super::topic::Topic;
 use super::working_set;
 

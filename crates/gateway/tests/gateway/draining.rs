@@ -37,7 +37,7 @@ async fn one_that_is_about_to_stop_is_not_ready_and_closes_connections_after_ans
 #[tokio::test]
 async fn an_answer_that_takes_longer_than_a_stop_may_is_cut_and_its_locks_are_released() {
     let pace = Pace::Drip { bytes: 1, pause: Duration::from_secs(3_600) };
-    let script = Script::answering(move |_| Reply::text("an answer without an end").pace(pace.clone()));
+    let script = Script::answering(move |_| Reply::text("an answer without an end").pace(pace));
     let mut stage = Stage::new(None, script).await;
     stage.limits.stop_time = Duration::from_millis(50);
     stage.start().await;

@@ -47,7 +47,6 @@ pub(crate) enum PlaceKind {
 
 /// A bucket with what its service has to know.
 #[derive(Clone, PartialEq, Eq)]
-#[cfg_attr(not(feature = "s3"), expect(dead_code, reason = "addresses are read without the feature too"))]
 pub(crate) struct BucketAddress {
     /// `s3`, `gs` or `az`.
     pub(crate) service: &'static str,

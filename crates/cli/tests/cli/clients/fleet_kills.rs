@@ -26,6 +26,7 @@ const ANSWERS_BETWEEN: u64 = 6;
 const ATTEMPTS: usize = 300;
 const WAIT: Duration = Duration::from_millis(200);
 
+#[expect(clippy::disallowed_methods, reason = "how long to kill is said in the environment")]
 fn from_environment(name: &str, short: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(short)
 }
@@ -120,8 +121,8 @@ fn said(message: &Value) -> (&str, &str) {
     (message["role"].as_str().unwrap_or_default(), message["content"].as_str().unwrap_or_default())
 }
 
-/// Every conversation that a client had is one line of the record, from its first message to its last.
-fn check_talks(store: &PostgresStore, talks: &[Talk]) {
+/// Checks that every conversation that a client had is one line of the record, from its first message to its last; says what was found.
+fn check_talks(store: &PostgresStore, talks: &[Talk]) -> Vec<String> {
     let owner = Owner::default();
     let filter = SessionFilter { include_attached: true, ..SessionFilter::default() };
     let mut lines = Vec::new();
@@ -131,6 +132,7 @@ fn check_talks(store: &PostgresStore, talks: &[Talk]) {
             transcript.iter().map(|message| serde_json::from_str(message.json.as_str()).unwrap()).collect();
         lines.push(transcript);
     }
+    let mut found = Vec::new();
     for (number, talk) in talks.iter().enumerate() {
         let wanted: Vec<_> = talk.messages.iter().map(said).collect();
         let is_whole = |line: &&Vec<Value>| line.iter().map(said).collect::<Vec<_>>() == wanted;
@@ -147,12 +149,13 @@ fn check_talks(store: &PostgresStore, talks: &[Talk]) {
             "client {number}: {count} lines after {} repetitions",
             talk.repeated
         );
-        println!(
+        found.push(format!(
             "client {number}: {} messages, {} requests repeated, {count} lines",
             wanted.len(),
             talk.repeated
-        );
+        ));
     }
+    found
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,7 +206,9 @@ async fn what_was_acknowledged_survives_kills_restarts_and_cuts() {
         talks.push(client.await.unwrap());
     }
     let store = PostgresStore::open(&direct, 2).unwrap();
-    check_talks(&store, &talks);
+    for line in check_talks(&store, &talks) {
+        println!("{line}");
+    }
     let ask = |sql: &str| server.run(&database, sql);
     let twice = "SELECT count(*) FROM (SELECT parent FROM sessions WHERE link_kind = 'continuation' GROUP BY parent HAVING count(*) > 1) AS t";
     assert_eq!(ask(twice), "0", "a session has two continuations");

@@ -10,7 +10,8 @@ use throughline_workspace::{Stats, Workspace};
 /// and vectors in `store`, import each other and have to be taken apart.
 const LARGEST_CYCLE: usize = 3;
 const REPEATED_TYPES: usize = 26;
-const EXPORTED_NAMES: usize = 612;
+/// Search became a crate: 70 of these names were the store's own before.
+const EXPORTED_NAMES: usize = 682;
 
 #[test]
 fn workspace_stays_within_its_limits() {

@@ -53,8 +53,7 @@ struct StatusArgs {
 Examples:
   throughline store copy --to postgres://throughline@db/throughline
   throughline store copy --to record-from-db.db
-  throughline store copy --to postgres://throughline@db/throughline \\
-      --artifacts s3://bucket/prefix
+  throughline store copy --to from-db.db --artifacts file:///srv/large-texts
 
 The record that the settings name stays as it is. Nobody may write to either
 meanwhile. A copy that was interrupted goes on when the command is given again.

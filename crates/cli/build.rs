@@ -1,5 +1,5 @@
 //! Options for the linker of release builds, where it is the one that Rust brings with it: functions with equal code are
-//! stored once, and relocations in a packed form. The program is a tenth smaller; other linkers may not know the options.
+//! stored once, and relocations in a packed form. The program is smaller by about a twentieth; other linkers may not know the options.
 
 #![expect(clippy::disallowed_methods, reason = "this is how Cargo tells a build script")]
 

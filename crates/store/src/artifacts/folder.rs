@@ -40,7 +40,7 @@ pub(crate) struct ArtifactFile {
 pub(crate) struct FolderListing {
     /// Artifacts by their names, in order.
     pub(crate) artifacts: Vec<ArtifactId>,
-    /// Files that are none: left behind when a process died, or put there by somebody else.
+    /// Files that are none: left behind when a process died, or put there by other programs.
     pub(crate) strangers: Vec<PathBuf>,
 }
 

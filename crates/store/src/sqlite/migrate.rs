@@ -27,7 +27,7 @@ pub(super) struct MigrationContext<'a> {
     pub(super) conn: &'a Connection,
     /// The artifacts beside it.
     pub(super) folder: ArtifactFiles,
-    /// Told how far a long step is.
+    /// Receives the progress of a long step.
     pub(super) progress: &'a mut dyn FnMut(StoreProgress),
 }
 

@@ -299,7 +299,12 @@ fn the_default_file_can_be_edited_key_by_key() {
             Datum::Number(number) if number > 1.0 => "60".to_owned(),
             Datum::Number(_) => "0.33".to_owned(),
             Datum::Absent if value.key.ends_with(".models") || value.key.ends_with(".upstreams") => continue,
-            Datum::Absent if ["economy.clients", "economy.tokens"].contains(&value.key.as_str()) => continue,
+            Datum::Absent
+                if ["economy.clients", "economy.tokens", "store.retention.owners"]
+                    .contains(&value.key.as_str()) =>
+            {
+                continue;
+            }
             Datum::Absent if value.key.ends_with("price_per_million") => "0.5".to_owned(),
             Datum::Absent if value.key.starts_with("economy.") => "true".to_owned(),
             Datum::Absent if value.key.ends_with("parallel_requests") => "4".to_owned(),

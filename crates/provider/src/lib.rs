@@ -65,6 +65,7 @@ mod sizes;
 mod slots;
 #[cfg(feature = "client")]
 mod tool_loading;
+#[cfg(feature = "client")]
 mod transport;
 mod window;
 mod window_answers;

@@ -11,6 +11,9 @@ use crate::recall::RecallConfig;
 
 /// Of the room that is left in a window; sizes are estimates, and the model has something to say as well.
 const SHARE_OF_ROOM_PERCENT: u64 = 75;
+/// Recall has one part in so many of what the window has left where a prompt takes the space of the answer: as the hard limit, it
+/// leaves the answer most of it.
+const SHARE_OF_ANSWER: u64 = 4;
 
 /// What is left of what a turn may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +30,18 @@ impl Allowance {
     /// Not more than there is room for beside a prompt of this size: what was found stands in the next one, and can only
     /// be compacted later on.
     pub(super) fn fit(&mut self, session: &ManagedSession, prompt_tokens: u64) {
-        let room = session.model().prompt_room_tokens().saturating_sub(prompt_tokens);
+        let model = session.model();
+        let limit_tokens = model.prompt_room_tokens().max(model.hard_limit_tokens());
+        let room = recall_room(model.window_tokens, limit_tokens, prompt_tokens);
         self.tokens = self.tokens.min(room.saturating_mul(SHARE_OF_ROOM_PERCENT) / 100);
     }
+}
+
+/// Tokens for what is found beside a prompt: up to the largest prompt. A view that waits for a compaction to pay may be
+/// larger than that; the answer then has what is left of the window, and gives a part of it.
+fn recall_room(window_tokens: u64, limit_tokens: u64, prompt_tokens: u64) -> u64 {
+    let left = window_tokens.saturating_sub(prompt_tokens);
+    limit_tokens.saturating_sub(prompt_tokens).max(left / SHARE_OF_ANSWER)
 }
 
 /// Runs the recall calls of an answer.
@@ -159,3 +171,7 @@ fn plain_words(one: &RecallReply) -> String {
     let ToolAnswer { text, is_error } = &one.answer;
     if *is_error { format!("Error: {text}") } else { text.clone() }
 }
+
+#[cfg(test)]
+#[path = "tool_runner_tests.rs"]
+mod tests;

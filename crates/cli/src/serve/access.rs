@@ -80,7 +80,7 @@ fn unusable(setting: &str, why: String) -> CliError {
 }
 
 /// Takes over changes of the list while the gateway runs: those of this machine, and on a database those made anywhere. Once
-/// tokens were demanded they stay so: whoever revokes the last one does not mean to open the door.
+/// tokens were demanded they stay so: revoking the last one does not make the gateway open.
 pub(super) async fn follow(
     (app, store): (Arc<App>, RecordStore),
     log: Arc<ServeLog>,

@@ -23,7 +23,7 @@ const FOR_LOGIN: &[u8] = b"\0login";
 /// How hard the inside is packed: it is sent with every request.
 const PACKING: i32 = 9;
 
-/// The key of a gateway, and those it had before, which still open what they sealed. Whoever has one can read what clients were
+/// The key of a gateway, and those it had before, which still open what they sealed. A holder of one can read what clients were
 /// given to keep.
 #[derive(Clone)]
 pub struct SealKey {

@@ -1,4 +1,4 @@
-//! A TCP proxy before the socket of a database server, which cuts connections when it is told to.
+//! A TCP proxy before the socket of a database server, which cuts connections on request.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

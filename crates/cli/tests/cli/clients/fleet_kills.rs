@@ -56,7 +56,7 @@ struct Talk {
     repeated: usize,
 }
 
-/// Talks until it is told to stop; every request is repeated, at whichever gateway is next, until it is answered.
+/// Sends requests until it is stopped; each is repeated, at the next gateway, until it is answered.
 async fn talk(number: usize, addresses: Addresses, answers: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Talk {
     let mut talk = Talk::default();
     let mut at = number;

@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) login_codes: LoginCodes,
     /// What gateways on one record share, where the record is on a server.
     pub(crate) fleet: OnceLock<Arc<dyn FleetStore>>,
-    /// What other gateways are told.
+    /// Events for other gateways.
     pub(crate) outbox: Arc<Outbox>,
     /// Whether the gateway is about to stop.
     pub(crate) draining: AtomicBool,

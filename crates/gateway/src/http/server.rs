@@ -49,7 +49,7 @@ impl Gateway {
                         let cut = cut.clone();
                         open.spawn(async move {
                             let _place = place;
-                            // Whoever is cut off is no longer waited for: the call goes on to be recorded.
+                            // A client that was cut off is not waited for: the call goes on to be recorded.
                             cut.run_until_cancelled_owned(connection).await;
                         });
                     }

@@ -32,7 +32,7 @@ pub(crate) struct FeedEntry {
 pub(crate) enum FeedEvent {
     /// At this gateway.
     Here(GatewayEvent),
-    /// At another gateway on the same record, as it was told.
+    /// At another gateway on the same record, as received.
     Elsewhere(Value),
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Has events wait from now on, for whoever receives them; `None` where somebody does already.
+    /// Has events wait from now on, for one receiver; `None` if there is one already.
     pub(crate) fn open(&self) -> Option<Receiver<FleetEvent>> {
         let (sender, receiver) = channel(WAITING);
         self.sender.set(sender).ok().map(|()| receiver)

@@ -120,7 +120,7 @@ async fn listen(
     let listener = TcpListener::bind(address).await.map_err(|error| {
         CliError::new(Exit::BadConfig, format!("cannot listen on {address}"))
             .because(io_words(&error))
-            .hint("another gateway may be running there; --bind chooses another address")
+            .hint("another program uses it, perhaps another gateway (`throughline status`); --bind chooses another address")
     })?;
     let address = listener.local_addr().unwrap_or(address);
     let app = Arc::new(app.clone());

@@ -48,9 +48,9 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     ];
     estimates.extend(breakdown.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
     let estimated: u64 = estimates.iter().map(|(_, tokens)| tokens).sum();
-    // Parts are shares of the total that everything else shows.
+    // Parts are shares of the total that everything else shows; rounded up, because no part has zero tokens.
     let in_unit = |tokens: u64| {
-        let wide = u128::from(tokens) * u128::from(pressure.tokens) / u128::from(estimated.max(1));
+        let wide = (u128::from(tokens) * u128::from(pressure.tokens)).div_ceil(u128::from(estimated.max(1)));
         u64::try_from(wide).unwrap_or(u64::MAX)
     };
     let mut rows: Vec<(String, u64)> =

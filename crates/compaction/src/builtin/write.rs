@@ -49,7 +49,9 @@ const LEAST_TOKENS: u64 = 140;
 /// Requests up to this length are quoted whole also where the room is small; most are shorter.
 const USUAL_REQUEST_CHARS: usize = 400;
 /// Share of the notes for what belongs to the focus. The guide says 60 to 70 %.
-const FOCUS_PERCENT: u64 = 61;
+const FOCUS_PERCENT: u64 = 63;
+/// A focus that fills less of its room than this has too little to say for its share.
+const LEAST_FILL_PERCENT: u64 = 60;
 /// The sections beside the story take at most this share.
 const MOST_BESIDE_STORY_PERCENT: u64 = 60;
 /// Of a long request, the goal quotes so many characters; the story has more of it.
@@ -78,16 +80,9 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let wanted = (request.budget_tokens * FILL_PERCENT / 100 + FIXED_TOKENS).max(least);
     let wanted = wanted.min(request.budget_tokens);
     let mut budget = (wanted * (100 - LINES_PERCENT) / 100).saturating_sub(empty);
-    let mut focus_percent = FOCUS_PERCENT;
+    let mut focus_percent = 0;
     if topic.is_set() {
-        // Entries that are required beside the focus take room too: the share is corrected by the result.
-        for _ in 0..4 {
-            let share = topic_percent(&draft(request, budget, &topic, focus_percent), &topic);
-            if share.abs_diff(FOCUS_PERCENT) <= 2 {
-                break;
-            }
-            focus_percent = (focus_percent + FOCUS_PERCENT).saturating_sub(share).clamp(20, 96);
-        }
+        focus_percent = focus_share(request, budget, &topic);
     }
     for _ in 0..6 {
         let mut document = draft(request, budget, &topic, focus_percent);
@@ -107,8 +102,27 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     document
 }
 
-/// How much of a document is about a topic, in percent.
-fn topic_percent(document: &SummaryDocument, topic: &Topic) -> u64 {
+/// The share of each list that is for the focus, so that the whole document comes near [`FOCUS_PERCENT`]. Entries that are
+/// required beside the focus take room too, so the share is corrected by the result. Where there is too little to say about
+/// the focus, the other topics keep their room.
+fn focus_share(request: &SummaryRequest<'_>, budget: u64, topic: &Topic) -> u64 {
+    let mut percent = FOCUS_PERCENT;
+    for _ in 0..4 {
+        let document = draft(request, budget, topic, percent);
+        let (about, all) = topic_bytes(&document, topic);
+        let share = about * 100 / all.max(1);
+        let about_tokens = (request.count_tokens)(&document.to_markdown()) * share / 100;
+        let has_little_to_say = about_tokens * 10_000 < budget * FOCUS_PERCENT * LEAST_FILL_PERCENT;
+        if share.abs_diff(FOCUS_PERCENT) <= 2 || (percent == FOCUS_PERCENT && has_little_to_say) {
+            break;
+        }
+        percent = (percent + FOCUS_PERCENT).saturating_sub(share).clamp(20, 96);
+    }
+    percent
+}
+
+/// The bytes of a document that are about a topic, and all its bytes.
+fn topic_bytes(document: &SummaryDocument, topic: &Topic) -> (u64, u64) {
     let (mut about, mut all) = (0, 0);
     for line in Section::ALL
         .iter()
@@ -118,7 +132,7 @@ fn topic_percent(document: &SummaryDocument, topic: &Topic) -> u64 {
         all += line.len() as u64;
         about += if topic.matches(line) { line.len() as u64 } else { 0 };
     }
-    about * 100 / all.max(1)
+    (about, all)
 }
 
 fn draft(request: &SummaryRequest<'_>, budget: u64, topic: &Topic, focus_percent: u64) -> SummaryDocument {

@@ -85,7 +85,10 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
 /// How to read on, for the first hit.
 pub(crate) fn how_to_open(answer: &SearchAnswer) -> Option<String> {
     let first = answer.hits.first()?;
-    Some(format!("throughline sessions show {} prints the conversation of the first hit", first.session))
+    Some(format!(
+        "throughline sessions show {} --around {} prints the first hit with the messages beside it",
+        first.session, first.seq
+    ))
 }
 
 /// Where a hit stands: session, message, who, when; the title with what is left of the line.

@@ -89,6 +89,9 @@ pub(crate) struct SessionShowArgs {
     /// The transcript or the view
     #[arg(long, value_name = "VIEW", value_enum, default_value_t)]
     pub(crate) view: ViewArg,
+    /// Only message #N and the ten before and after it
+    #[arg(long, value_name = "N", conflicts_with = "view")]
+    pub(crate) around: Option<u64>,
     /// Long tool output and arguments too, not only their beginning
     #[arg(long)]
     pub(crate) full: bool,

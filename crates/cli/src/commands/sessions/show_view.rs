@@ -2,6 +2,7 @@
 //! model is sent.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use owo_colors::OwoColorize;
 use throughline_compaction::NotesReport;
@@ -23,6 +24,8 @@ pub(crate) struct HumanViewPage<'a> {
     /// Where it went on in another window.
     pub(crate) turnings: &'a [ViewChange],
     pub(crate) transcript: &'a [StoredMessage],
+    /// Those that are shown.
+    pub(crate) range: Range<usize>,
     pub(crate) amount: TextAmount,
     pub(crate) now: &'a Now,
     pub(crate) width: usize,
@@ -52,9 +55,16 @@ impl HumanViewPage<'_> {
             counted(compactions, "compaction", "compactions")
         );
         let _ = writeln!(out, "{:INDENT$}{figures}", "");
-        let mut writer = MessageWriter::new(self.amount, self.width);
+        let shown = self.transcript.get(self.range.clone()).unwrap_or_default();
         let mut pending = self.turnings.iter().peekable();
-        for message in self.transcript {
+        if let ([first, .., last], true) = (shown, shown.len() < self.transcript.len()) {
+            let _ = writeln!(out, "{:INDENT$}shown are #{} to #{}", "", first.seq, last.seq);
+            if self.range.start > 0 {
+                while pending.next_if(|turning| turning.at_seq < first.seq).is_some() {}
+            }
+        }
+        let mut writer = MessageWriter::new(self.amount, self.width);
+        for message in shown {
             while let Some(turning) = pending.next_if(|turning| turning.at_seq <= message.seq) {
                 out.push_str(&self.turning(turning));
             }
@@ -67,8 +77,8 @@ impl HumanViewPage<'_> {
             ];
             push_message(&mut out, &mut writer, role, &words, decoded);
         }
-        for turning in pending {
-            out.push_str(&self.turning(turning));
+        if self.range.end == self.transcript.len() {
+            pending.for_each(|turning| out.push_str(&self.turning(turning)));
         }
         out
     }

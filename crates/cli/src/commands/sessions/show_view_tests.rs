@@ -49,6 +49,7 @@ fn human(lineage: &[Session]) -> String {
         session: &lineage[lineage.len() - 1],
         turnings: &ViewChange::along(lineage, &summaries),
         transcript: &transcript,
+        range: 0..transcript.len(),
         amount: TextAmount::Beginning,
         now: &noon(),
         width: 80,

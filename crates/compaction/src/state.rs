@@ -17,7 +17,7 @@ mod runs;
 mod speech;
 mod waiting;
 
-pub(crate) use changes::{is_definition, is_same_file};
+pub(crate) use changes::{WITHIN, comment_of, is_definition, is_same_file};
 pub(crate) use entries::correct_notes;
 pub use entries::{Correction, StateEntry, StateKind};
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
@@ -28,7 +28,7 @@ pub(crate) use prose::{
     without_number,
 };
 pub(crate) use results::{check_of, share_check};
-pub(crate) use runs::{Run, RunOutcome};
+pub(crate) use runs::{Run, RunOutcome, SAME_START_CHARS, core_of, names_command, tells_run};
 pub(crate) use waiting::takes_something_back;
 
 #[cfg(test)]

@@ -410,7 +410,7 @@ fn no_open_request_is_lost_and_no_withdrawn_one_is_open() {
         let count = u32::try_from(talk.json.len()).unwrap();
         assert_eq!(state.messages(), count);
         assert!(state.requests.iter().all(|request| request.message < count));
-        assert!(state.runs.iter().all(|run| run.message < run.result && run.result < count));
+        assert!(state.runs.iter().all(|run| run.message <= run.result && run.result < count));
         let json = serde_json::to_string(&state).unwrap();
         assert_eq!(serde_json::from_str::<State>(&json).unwrap(), state);
     }

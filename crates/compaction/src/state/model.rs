@@ -156,6 +156,9 @@ pub struct Edit {
     pub new_lines: Vec<String>,
     /// Definitions that are gone.
     pub removed: Vec<String>,
+    /// New comments that say why something is as it is.
+    #[serde(default)]
+    pub reasons: Vec<String>,
     /// Whether it was carried out.
     pub applied: bool,
 }

@@ -66,7 +66,8 @@ impl State {
                 self.requests.push(Request { put_off, ..Request::new(index, words, Via::Aside, fate) });
             }
         }
-        // Lists and problems before the notes are older than what the notes say of them.
+        // Runs, lists and problems before the notes are older than what the notes say of them.
+        self.runs.retain(|run| !run.is_by_person());
         self.todos.clear();
         for problem in self.problems.iter_mut().filter(|problem| problem.solved_by.is_none()) {
             problem.solved_by = Some(index);

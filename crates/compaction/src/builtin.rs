@@ -2,6 +2,7 @@
 //! no model, always works, and carries earlier notes forward.
 
 mod carry;
+mod choosing;
 mod decisions;
 mod draft;
 mod files;

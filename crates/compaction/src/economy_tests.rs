@@ -15,8 +15,19 @@ const TALK: EconomyFigures = EconomyFigures {
     calls: 100,
     cold_pauses: 0,
     rereads: Rereads { tokens: 0, calls: 0 },
+    compactions: 0,
     target_tokens: None,
 };
+
+#[test]
+fn small_views_are_not_compacted_more_often_than_they_were_measured_to_hold() {
+    let target = |compactions: u64| {
+        EconomyFigures { compactions, ..TALK }.plan(FIVE_MINUTES, NotesBy::Rules).target_tokens
+    };
+    assert_eq!([0, 1, 2, 3, 60].map(target), [5_400, 5_400, 10_000, 10_000, 10_000]);
+    let configured = EconomyFigures { compactions: 60, target_tokens: Some(6_000), ..TALK };
+    assert_eq!(configured.plan(FIVE_MINUTES, NotesBy::Rules).target_tokens, 6_000);
+}
 
 #[test]
 fn the_point_is_where_reading_has_cost_as_much_as_the_compaction() {

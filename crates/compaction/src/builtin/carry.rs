@@ -94,6 +94,9 @@ fn rest_after<'w>(words: &'w str, beginning: &str) -> Option<&'w str> {
     Some(rest)
 }
 
+/// What a line of earlier notes is worth to begin with: it was among the best of its time, reports that closed a turn first.
+const CARRIED: f32 = 2.6;
+
 fn carried_line(text: &str, recency: f32) -> StoryLine {
     let weight = weigh(text);
     let base = if text.starts_with("The person: ") {
@@ -103,7 +106,7 @@ fn carried_line(text: &str, recency: f32) -> StoryLine {
     } else if text.starts_with('`') {
         0.9
     } else {
-        2.0
+        CARRIED
     };
     let value = base + 0.3 * weight.names.min(5) as f32 + 0.45 * weight.reasons.min(3) as f32 + 0.5 * recency;
     StoryLine { message: 0, lead: Lead::default(), text: text.to_owned(), value }

@@ -11,7 +11,8 @@ use crate::stems::stems;
 use crate::summarise::{Reach, SummaryRequest};
 
 use super::carry;
-use super::decisions::{constraints, contrast, decisions};
+use super::choosing::contrast;
+use super::decisions::{constraints, decisions};
 use super::draft::{GOES_ON, Line, Price, Said, quoted, split_words, without_paste};
 use super::files::files;
 use super::names;
@@ -350,6 +351,8 @@ fn add_goal(
     };
     // Where the first request is still in the conversation its own words are quoted, not what earlier notes have of them.
     let first = match &told {
+        // Other programs and models put the goal in words of their own.
+        Some(told) if !told.starts_with(carry::BEGAN_WITH) => None,
         Some(_) => asked.iter().rev().find(|request| is_told(&request.words)),
         None => asked.first(),
     };

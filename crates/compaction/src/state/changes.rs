@@ -295,17 +295,21 @@ fn reasons(old: &str, new: &str) -> Vec<String> {
             && COMMENT_CHARS.contains(&sentence.chars().count())
             && REASONS.iter().any(|cue| begins_word(&lower, cue))
     };
-    comments
-        .iter()
-        .flat_map(|(within, comment)| {
-            let within = within.map(|name| format!("{name}{WITHIN}")).unwrap_or_default();
-            plain_sentences(comment)
-                .filter(gives_reason)
-                .map(|text| format!("{within}{text}"))
-                .collect::<Vec<_>>()
-        })
-        .take(COMMENTS)
-        .collect()
+    let mut out: Vec<String> = Vec::new();
+    for (within, comment) in &comments {
+        let within = within.map(|name| format!("{name}{WITHIN}")).unwrap_or_default();
+        let mut before = "";
+        for sentence in plain_sentences(comment) {
+            if gives_reason(&sentence) && out.len() < COMMENTS {
+                // `This is needed because ...` says nothing without what it is about.
+                let leans = ["This ", "It ", "That ", "They "].iter().any(|word| sentence.starts_with(word));
+                let about = if leans && !before.is_empty() { format!("{before} ") } else { String::new() };
+                out.push(format!("{within}{about}{sentence}"));
+            }
+            before = sentence;
+        }
+    }
+    out
 }
 
 /// Between what a comment stands in and what it says.

@@ -154,6 +154,9 @@ fn ended(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool, look
     }
     let is_piped = act.target.contains('|');
     let printed_something = printed.trim().len() > 1;
+    if hides_verdict(&act.target, outcome, printed) {
+        return RunOutcome::Unknown;
+    }
     // A pipe hides the status: what was printed is the only evidence. Without one, an agent that states a failure and
     // states none here has seen a success.
     if printed_something || (states_exit && !is_piped) { RunOutcome::Ok } else { RunOutcome::Unknown }

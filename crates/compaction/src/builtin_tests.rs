@@ -582,5 +582,42 @@ fn a_request_that_became_the_goal_is_not_quoted_twice() {
     let notes = talk.summary_within(2, 4_000, Some(&earlier), None);
     let markdown = notes.to_markdown();
     assert_eq!(markdown.matches(sentence).count(), 1, "{markdown}");
-    assert!(texts(&notes, Section::Goal).join("\n").contains("`part_7.rs` prints the text"), "{markdown}");
+}
+
+#[test]
+fn checks_that_earlier_notes_list_are_still_in_use() {
+    let mut earlier = SummaryDocument::default();
+    earlier.add(Section::ActiveTask, "Port the reader.");
+    earlier.add(Section::InProgress, "Checks in use: `mise run lint`, then `mise run test`");
+    let frame = crate::preface::SummaryFrame { messages: 9, kept: 0, maker: Maker::Rules, recall: None };
+    let talk = Talk::default()
+        .user(&frame.message_text(&earlier.to_markdown()))
+        .answer("On with it.")
+        .user("Port the reader.")
+        .run("cargo build", "Finished\n")
+        .run("ls", "src\n");
+    let notes = talk.summary_within(2, 4_000, Some(&earlier), None);
+    let told = texts(&notes, Section::InProgress).join("\n");
+    assert!(
+        told.contains("Checks in use: `mise run lint`, then `mise run test`, then `cargo build`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_goal_says_what_the_agent_made_of_a_request_that_was_the_task_before() {
+    let mut earlier = SummaryDocument::default();
+    earlier.add(Section::ActiveTask, "Is there more like the last bug?");
+    earlier.add(Section::Goal, "The active task");
+    let found = "The bug is in three more places that read `settings.json` from the working folder.";
+    earlier.add_action(format!("(the active task)\n- edited a.rs\n- {found}"));
+    let talk = Talk::default()
+        .user("Now write it down for the next release.")
+        .run("ls", "a\n")
+        .run("ls docs", "b\n");
+    let notes = talk.summary_within(2, 4_000, Some(&earlier), None);
+    let goal = texts(&notes, Section::Goal).join("\n");
+    assert!(goal.contains("Began with: \"Is there more like the last bug?\""), "{goal}");
+    assert!(goal.contains(&format!("As the agent put it: {found}")), "{goal}");
+    assert_eq!(notes.to_markdown().matches(found).count(), 1);
 }

@@ -57,8 +57,15 @@ pub enum NotesBy {
 
 /// Measured with `throughline-bench takeover --target --words` on recorded sessions; the table is in
 /// `docs/guide/limits.md`, where tokens are a quarter of the characters (here about 2.5 characters are one).
-static SIZES: [ViewSize; 3] = [
+static SIZES: [ViewSize; 4] = [
     ViewSize { target: 5_400, left: 9_000, answered_by_rules: 865, answered_by_model: 962, holds_for: 2 },
+    ViewSize {
+        target: 8_000,
+        left: 10_300,
+        answered_by_rules: 890,
+        answered_by_model: 966,
+        holds_for: u64::MAX,
+    },
     ViewSize {
         target: 10_000,
         left: 11_200,

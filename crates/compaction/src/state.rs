@@ -22,7 +22,7 @@ pub(crate) use entries::correct_notes;
 pub use entries::{Correction, StateEntry, StateKind};
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
 pub(crate) use model::{Edit, Entity, Fate, Request, State, Via};
-pub(crate) use notes::{ON_THE_WAY, is_same};
+pub(crate) use notes::{CHECKS_IN_USE, ON_THE_WAY, is_same};
 pub(crate) use prose::{
     Unit, announces, begins_word, is_narration, is_question, looks_like_log, plain_sentences, units, weigh,
     without_number,

@@ -623,10 +623,10 @@ fn commands_that_the_person_ran_and_pasted_are_runs_where_they_failed() {
     let run = talk.state().runs.first().cloned().unwrap();
     assert_eq!((run.command.as_str(), run.outcome), ("git gc", RunOutcome::Failed));
     assert!(run.is_by_person());
-    let again = talk.answer("Run it once more.").user("> git gc\nnothing to do").state();
+    let again = talk.agent("Run it once more.").user("> git gc\nnothing to do").state();
     assert_eq!(again.runs.last().map(|run| run.outcome), Some(RunOutcome::Unknown));
     // A quote is no command, and an example shows no failure.
-    let quoted = "> make it quick\nfatal: you said so\n\nInstall it:\n$ npm install\n";
+    let quoted = "> take it slowly\nfatal: you said so\n\nInstall it:\n$ npm install\n";
     assert_eq!(Talk::default().user(quoted).state().runs, []);
 }
 

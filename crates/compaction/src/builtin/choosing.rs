@@ -130,8 +130,12 @@ pub(super) const TROUBLES: &[&str] = &[
 ];
 
 /// Words that give a reason or draw a line. Alone they are in findings too.
-pub(super) const REASONS: &[&str] =
+const REASONS: &[&str] =
     &["because", "since ", "so that", "not ", "'t ", "both ", "weil", "porque", "потому", "因为"];
+
+/// Words that give a reason: a sentence that only draws a line with `not` or `both` describes.
+pub(super) const GIVEN_REASONS: &[&str] =
+    &["because", "since ", "so that", "weil", "damit", "porque", "parce que", "потому", "因为"];
 
 /// One word that chooses is enough.
 pub(super) const LEAST_SCORE: f32 = 0.7;
@@ -172,7 +176,13 @@ pub(super) const OFFERS: &[&str] = &[
     "should we",
     "shall i",
     "shall we",
-    "which ",
+    "which one",
+    "which of",
+    "which approach",
+    "which option",
+    "which way",
+    "which method",
+    "which do you",
     "or ",
     "may i",
     "can i ",

@@ -7,7 +7,7 @@ use crate::state::{
 };
 
 use super::choosing::{
-    FINDING, LEAST_SCORE, OFFERS, ORDERS, REASONS, RESULTS, TROUBLES, contrast, contrast_under,
+    FINDING, GIVEN_REASONS, LEAST_SCORE, OFFERS, ORDERS, RESULTS, TROUBLES, contrast, contrast_under,
     gives_way_and_reason, is_result, steers, tells_change,
 };
 use super::draft::{Line, Price, Said, choose, choose_for, short_path};
@@ -290,8 +290,13 @@ fn chosen_in_row(unit: &Unit) -> Option<String> {
         return None;
     }
     let at = columns.iter().position(|column| DECIDING_COLUMNS.contains(&column.trim()))?;
-    let named: Vec<&str> =
-        cells.iter().take(at).copied().filter(|cell| weigh(cell).names > 0).take(2).collect();
+    let named: Vec<&str> = cells
+        .iter()
+        .take(at)
+        .copied()
+        .filter(|cell| weigh(cell).names > 0 || cell.starts_with('`'))
+        .take(2)
+        .collect();
     let chosen = cells.get(at).filter(|cell| cell.chars().count() >= LEAST_CELL_CHARS)?;
     (!named.is_empty()).then(|| format!("{}: {chosen}", named.join(" ")))
 }
@@ -345,7 +350,10 @@ fn proposed_before(state: &State, message: u32, question: &str) -> String {
         told.iter().enumerate().map(|(at, unit)| (worth(unit) + if at >= near { 1.5 } else { 0.0 }, unit));
     let best = weighed.max_by(|a, b| a.0.total_cmp(&b.0));
     best.filter(|(worth, _)| *worth >= 1.0)
-        .map(|(_, unit)| format!(" ({})", one_line(&unit.text, 220)))
+        .map(|(_, unit)| {
+            let lead = if unit.lead.is_empty() { String::new() } else { format!("{}: ", unit.lead) };
+            format!(" ({})", one_line(&format!("{lead}{}", without_number(&unit.text)), 240))
+        })
         .unwrap_or_default()
 }
 
@@ -355,7 +363,7 @@ const NEAR_QUESTION: usize = 6;
 /// A sentence that tells a change and names something, as a line.
 fn perhaps_chosen(sentence: &str, message: u32) -> Option<Line> {
     let lower = sentence.to_lowercase();
-    let reasons = REASONS.iter().filter(|cue| begins_word(&lower, cue)).count();
+    let reasons = GIVEN_REASONS.iter().filter(|cue| begins_word(&lower, cue)).count();
     let names = weigh(sentence).names;
     let changes = tells_change(sentence);
     // What was found, and why it is so, was not chosen.

@@ -6,9 +6,9 @@ use crate::document::SummaryDocument;
 use crate::ledger::Ledger;
 use crate::sections::Section;
 use crate::state::{
-    Fate, Request, Run, RunOutcome, SAME_START_CHARS, State, TodoItem, TodoSource, TodoStatus, Via,
-    announces, check_of, core_of, is_narration, is_question, is_same_file, names_command, plain_sentences,
-    tells_run, units,
+    CHECKS_IN_USE, Fate, Request, Run, RunOutcome, SAME_START_CHARS, State, TodoItem, TodoSource, TodoStatus,
+    Via, announces, check_of, core_of, is_narration, is_question, is_same_file, names_command,
+    plain_sentences, tells_run, units,
 };
 
 use crate::stems::stems;
@@ -160,7 +160,7 @@ pub(super) fn in_progress(
     let checks = checks(state);
     if !checks.is_empty() {
         let text = format!(
-            "Checks in use: {}",
+            "{CHECKS_IN_USE}{}",
             checks.iter().map(|check| format!("`{check}`")).collect::<Vec<_>>().join(", then ")
         );
         lines.push(Line { message: scope.to, text, value: 8.0 });
@@ -260,6 +260,14 @@ fn checks(state: &State) -> Vec<String> {
     }
     out.sort();
     let mut out: Vec<String> = out.into_iter().map(|(_, command)| command).collect();
+    // Those of earlier notes were used before.
+    for check in state.checks.iter().rev() {
+        let is_told =
+            out.iter().any(|known| known.contains(check.as_str()) || check.contains(known.as_str()));
+        if out.len() < MAX_CHECKS && !is_told {
+            out.insert(0, check.clone());
+        }
+    }
     let named =
         state.todos.iter().filter(|item| item.status != TodoStatus::Done).flat_map(|item| &item.marks);
     for command in named.filter(|mark| mark.contains(' ') && check_of(mark).is_some()) {

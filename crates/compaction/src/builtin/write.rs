@@ -347,7 +347,8 @@ fn add_goal(
     let told = request.earlier.and_then(|notes| carry::began_with(notes, task_words));
     let carried = |opening: &str| request.earlier.and_then(|notes| carry::goal_entry(notes, opening));
     let is_told = |words: &str| {
-        told.as_deref().is_some_and(|told| is_same(told.trim_start_matches(carry::BEGAN_WITH), words))
+        let quote = told.as_deref().map(|told| told.trim_start_matches(carry::BEGAN_WITH).trim_matches('"'));
+        quote.is_some_and(|quote| is_same(quote.trim_end_matches(GOES_ON), words))
     };
     // Where the first request is still in the conversation its own words are quoted, not what earlier notes have of them.
     let first = match &told {

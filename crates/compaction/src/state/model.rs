@@ -231,6 +231,9 @@ pub struct State {
     pub branch: Option<String>,
     /// The message whose run committed last.
     pub committed: Option<u32>,
+    /// Commands with which the work is checked, as earlier notes list them.
+    #[serde(default)]
+    pub checks: Vec<String>,
     /// Names the person used, with how often.
     pub entities: Vec<Entity>,
     /// Changes of items that were added before what was read here, by their numbers.

@@ -147,7 +147,7 @@ struct AheadParts {
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum PreparedForm {
     /// A summary for the next compaction.
-    Ahead(PreparedSummary),
+    Ahead(Box<PreparedSummary>),
     /// What a model wrote about the part that the notes in view cover, too late for them.
     Late { document: SummaryDocument },
 }
@@ -545,7 +545,7 @@ impl ContextEngine for Compressor {
         let state = self.state();
         let (session, form) = match (&state.prepared, &state.late) {
             (Some(prepared), _) => {
-                (prepared.session().clone(), PreparedForm::Ahead(PreparedSummary::clone(prepared)))
+                (prepared.session().clone(), PreparedForm::Ahead(Box::new(PreparedSummary::clone(prepared))))
             }
             (None, Some(late)) => {
                 (state.session.clone()?, PreparedForm::Late { document: SummaryDocument::clone(late) })
@@ -569,7 +569,7 @@ impl ContextEngine for Compressor {
             PreparedForm::Ahead(found) if found.fits(conversation, &model.model) => {
                 let own = state.prepared.as_ref().filter(|own| own.holds_for(conversation));
                 if own.is_none_or(|own| own.cut() < found.cut()) {
-                    state.prepared = Some(Arc::new(found));
+                    state.prepared = Some(Arc::from(found));
                 }
             }
             PreparedForm::Late { document } if state.late.is_none() => state.late = Some(Arc::new(document)),

@@ -241,7 +241,8 @@ impl ManagedSession {
         self.note_engine(told);
     }
 
-    async fn lock_for_compaction(&self) -> Result<Option<ConversationLock>, SessionError> {
+    /// The lock under which the view is changed, unless the session is locked as long as it is open.
+    pub(super) async fn lock_for_compaction(&self) -> Result<Option<ConversationLock>, SessionError> {
         match self.setup.policy.lock {
             // Held already, and for longer.
             LockPolicy::WholeSession => Ok(None),

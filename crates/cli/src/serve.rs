@@ -218,7 +218,7 @@ async fn listen(
     tokio::spawn(signals::follow(source, gateway.clone(), bound, changed, (stop.clone(), drain)));
     gateway.serve(listener, stop).await;
     log.note(&log.summary());
-    log.note("stopped; everything that was answered is recorded");
+    log.note(log.ending());
     Ok(())
 }
 

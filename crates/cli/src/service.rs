@@ -128,7 +128,7 @@ impl ServicePlan {
         }
     }
 
-    /// Commands that stop it while its file is there.
+    /// Commands that stop the service; they need its file.
     fn stop(&self) -> Vec<Vec<String>> {
         let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match self.manager {

@@ -33,7 +33,7 @@ use crate::record::session_context::{context_of, load_view};
 use crate::record::{OpenRecord, refused};
 use crate::ui::text::{counted, printable, thousands};
 
-/// Broken rules told before the rest is only counted.
+/// Broken rules that are listed; the rest is counted.
 const MAX_VIOLATIONS_TOLD: usize = 10;
 
 /// An attempt with everything its report needs.
@@ -104,7 +104,7 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
     })
 }
 
-/// What the person took out of the state of a recorded conversation.
+/// The entries that the person removed from the state of a recorded conversation.
 fn corrections_of(record: &OpenRecord<'_>, session: &Session) -> Result<Vec<Correction>, CliError> {
     let now_ms = record.now.ms;
     RecordedState::corrections(&record.store, &record.owner, &session.id, now_ms).map_err(refused)

@@ -8,7 +8,7 @@ use crate::record::{OpenRecord, refused};
 
 /// How long a lock is held without being renewed. One whose holder was killed is noticed at once.
 const LIFETIME_MS: Millis = 10 * 60 * 1000;
-/// How long after it was taken a lock is renewed.
+/// The age at which a lock is renewed.
 const RENEWED_AFTER_MS: Millis = LIFETIME_MS / 10;
 
 /// A lock that this process holds.

@@ -124,8 +124,7 @@ impl StoreLayer for RecordStore {
 }
 
 impl RecordStore {
-    /// Opens the record for writing, making it if it is not there; one of an older version is brought up to date, and the
-    /// user is told.
+    /// Opens the record for writing. Creates a missing one; migrates one of an older version and reports it.
     pub(crate) fn open(app: &App) -> Result<Self, CliError> {
         match RecordPlace::of(app)? {
             RecordPlace::File(path) => open_file(app, &path).map(Arc::new).map(Self::Sqlite),
@@ -182,7 +181,7 @@ impl RecordStore {
         }
     }
 
-    /// The record in a file, for a command that only makes sense with one.
+    /// The record as a file, for a command that works on files only.
     pub(crate) fn file(&self, command: &str, instead: &str) -> Result<&SqliteStore, CliError> {
         self.in_file().map(Arc::as_ref).ok_or_else(|| needs_file(command, instead))
     }

@@ -62,8 +62,8 @@ impl TextTable {
         self.rows.len() <= 1
     }
 
-    /// Adds a last column of bars, one for each row, as wide as the others leave room for and `most_cells` at most. There
-    /// are none where they would be too short to tell anything.
+    /// Adds a last column of bars, one for each row, as wide as the other columns allow, at most `most_cells`. Omitted
+    /// if they would be too short to be useful.
     pub(crate) fn bars(&mut self, values: &[u64], width: usize, indent: usize, most_cells: usize) {
         let taken = self.widths().iter().map(|width| width + GAP).sum::<usize>() + indent;
         let cells = width.saturating_sub(taken).min(most_cells);

@@ -44,7 +44,7 @@ fn hits_say_where_they_stand() {
 }
 
 #[test]
-fn what_was_looked_for_stands_out_where_colours_are() {
+fn search_words_are_highlighted_with_colours() {
     assert!(render(&answer(), &noon(), 80).contains("\u{1b}[31m"));
 }
 

@@ -92,7 +92,7 @@ pub(crate) struct SessionShowArgs {
     /// Only message #N and the ten before and after it
     #[arg(long, value_name = "N", conflicts_with = "view")]
     pub(crate) around: Option<u64>,
-    /// Long tool output and arguments too, not only their beginning
+    /// Show long tool output and arguments whole, not only their beginning
     #[arg(long)]
     pub(crate) full: bool,
     /// The messages as JSON, byte for byte

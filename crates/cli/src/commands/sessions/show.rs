@@ -15,7 +15,7 @@ use crate::record::{OpenRecord, refused};
 use crate::ui::messages::TextAmount;
 use crate::ui::output::print_json;
 
-/// Messages that `--around` shows before and after one: about two screens of a terminal.
+/// Messages that `--around` shows before and after the given one: about two terminal screens.
 const BESIDE: usize = 10;
 
 /// Carries out the command.
@@ -47,15 +47,15 @@ fn human(
     if args.raw {
         return print_raw(app, shown.iter().map(|message| message.json.as_str()));
     }
-    let turnings = ViewChange::all(&record.store, &record.owner, session).map_err(refused)?;
+    let changes = ViewChange::all(&record.store, &record.owner, session).map_err(refused)?;
     if args.json {
         let messages = shown.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
         let messages = messages.map_err(refused)?;
-        return print_json(app, &HumanJson { session, turnings, messages });
+        return print_json(app, &HumanJson { session, changes, messages });
     }
     let page = HumanViewPage {
         session: &Session { title: record.name_of(session)?, ..session.clone() },
-        turnings: &turnings,
+        changes: &changes,
         transcript: &transcript,
         range,
         amount: amount(args),
@@ -120,7 +120,8 @@ fn print_raw<'a>(app: &App, messages: impl Iterator<Item = &'a str>) -> Result<(
 #[derive(Serialize)]
 struct HumanJson<'a> {
     session: &'a Session,
-    turnings: Vec<ViewChange>,
+    #[serde(rename = "turnings")]
+    changes: Vec<ViewChange>,
     messages: Vec<MessageEntry<'a>>,
 }
 

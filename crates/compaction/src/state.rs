@@ -5,6 +5,7 @@
 //! is a guess about content: texts are quoted, and fates follow from who spoke after whom and from what tools reported.
 
 mod changes;
+mod checks;
 mod entities;
 mod entries;
 mod lists;
@@ -18,6 +19,7 @@ mod speech;
 mod waiting;
 
 pub(crate) use changes::{WITHIN, comment_of, is_definition, is_same_file};
+pub(crate) use checks::{check_of, share_check};
 pub(crate) use entries::correct_notes;
 pub use entries::{Correction, StateEntry, StateKind};
 pub(crate) use lists::{TodoItem, TodoSource, TodoStatus};
@@ -27,7 +29,6 @@ pub(crate) use prose::{
     Unit, announces, begins_word, is_narration, is_question, looks_like_log, plain_sentences, units, weigh,
     without_number,
 };
-pub(crate) use results::{check_of, share_check};
 pub(crate) use runs::{Run, RunOutcome, SAME_START_CHARS, core_of, names_command, tells_run};
 pub(crate) use waiting::takes_something_back;
 

@@ -242,7 +242,8 @@ const PROPOSALS: &[&str] = &[
 
 /// Whether a short request says how, and not only what.
 pub(super) fn steers(words: &str) -> bool {
-    let lower = words.to_lowercase().replace('\u{2019}', "'");
+    // Some cues end with the space behind their word.
+    let lower = format!("{} ", words.trim().to_lowercase().replace('\u{2019}', "'"));
     if is_question(words) {
         return PROPOSALS.iter().any(|cue| begins_word(&lower, cue));
     }

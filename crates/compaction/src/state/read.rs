@@ -7,12 +7,13 @@ use crate::anchors::scan_anchors;
 use crate::facts::Facts;
 use crate::preface::{begins_notes, is_acknowledgement};
 
+use super::checks::check_of;
 use super::entities::names_in;
 use super::lists::{TodoSource, TodoStatus, steps};
 use super::model::{Constraint, Fate, Look, Problem, Request, State, Statement, Via};
 use super::notes::notes_in;
 use super::prose::{Sentence, asks_politely, is_question, is_rule, is_rule_of_document, sentences, weigh};
-use super::results::{PROBLEMS_OF_A_RUN, check_of};
+use super::results::PROBLEMS_OF_A_RUN;
 use super::runs::{Run, RunOutcome, pasted_runs};
 use super::speech::{client_command, is_command_output, is_interruption, is_stopped};
 use super::waiting::{is_reminder, puts_off};

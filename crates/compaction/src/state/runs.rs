@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checks::check_of;
 use super::prose::weigh;
-use super::results::check_of;
 use crate::act::{Act, ActOutcome, CallStatus, one_line, only_looks, slice_end, slice_start};
 
 /// How a run ended.

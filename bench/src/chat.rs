@@ -12,8 +12,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use throughline_store::SqliteStore;
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 
-use crate::store::{START_MS, Table, append, percentiles, told};
+use crate::store::{IN_FILE, START_MS, append, percentiles, told};
 use crate::store_texts::Author;
+use crate::table::Table;
 
 /// Starts that are timed.
 const STARTS: usize = 21;
@@ -33,7 +34,7 @@ pub(crate) fn run(program: &Path, messages: usize) -> Result<String, String> {
     let mut table = Table::default();
     {
         let store = SqliteStore::open(&home.path().join("record.db"), START_MS).map_err(told)?;
-        append(&store, &mut Author::new(11), messages, &mut Table::default())?;
+        append(&store, &mut Author::new(11), messages, &IN_FILE, &mut Table::default())?;
     }
     table.note("what doctor says of the record", doctor(&program, home.path())?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();

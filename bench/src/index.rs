@@ -11,8 +11,9 @@ use rusqlite::{Connection, params};
 use throughline_store::{Owner, SearchMode, SearchQuery, SqliteStore, Store};
 
 use crate::index_questions::{QUESTIONS, QuestionKind, Wanted, kinds, trigrams_of};
-use crate::store::{START_MS, Table, append, told};
+use crate::store::{IN_FILE, START_MS, append, told};
 use crate::store_texts::Author;
+use crate::table::Table;
 
 /// Messages of one transaction.
 const BATCH: usize = 1_000;
@@ -72,8 +73,9 @@ pub(crate) fn run(folder: &Path, messages: usize, tables: bool) -> Result<String
     let record = folder.join("record.db");
     if !record.exists() {
         let store = SqliteStore::open(&record, START_MS).map_err(told)?;
-        let ((), spent) =
-            spend(|| append(&store, &mut Author::new(11), messages, &mut Table::default()).map(drop))?;
+        let ((), spent) = spend(|| {
+            append(&store, &mut Author::new(11), messages, &IN_FILE, &mut Table::default()).map(drop)
+        })?;
         let _ = writeln!(out, "{:<28} appended {}", "the record, its index with it", rate(messages, spent));
     }
     let store = SqliteStore::open(&record, START_MS).map_err(told)?;

@@ -11,6 +11,7 @@ mod compare;
 mod counts;
 mod economy;
 mod estimate;
+mod fleet;
 mod focus;
 mod gateway;
 mod index;
@@ -27,6 +28,7 @@ mod shrink;
 mod speed;
 mod store;
 mod store_texts;
+mod table;
 mod takeover;
 
 pub use command::main;

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use throughline_testkit::PostgresServer;
 
 use super::asked::Talk;
@@ -16,8 +17,9 @@ use super::proxy::Proxy;
 use super::upstream::Upstream;
 use super::{AT_ONCE, CALLS, SIZES, WARM_UP, quantile, told};
 
-/// How long throughput is measured.
-const TIME: Duration = Duration::from_secs(8);
+/// How long throughput is measured at a time, and how often: the ways take turns, as the machine may do other things too.
+const TIME: Duration = Duration::from_secs(3);
+const ROUNDS: usize = 3;
 /// What a call of 10 KB may take longer through a gateway with its record on a server on this machine.
 const MOST_ADDED_MS: f64 = 3.0;
 
@@ -46,15 +48,86 @@ impl CallOrder {
     }
 }
 
-/// Measures, and writes tables.
-pub(crate) fn run(program: &Path, counts: &[usize]) -> Result<String, String> {
+/// What was measured of one way.
+struct WayFigures {
+    name: String,
+    /// Milliseconds of a call, one after the other.
+    p50: f64,
+    p95: f64,
+    added_p50: f64,
+    added_p95: f64,
+    holds: Option<bool>,
+    /// Several conversations at once.
+    calls_per_second: f64,
+    busy_p50: f64,
+    busy_p95: f64,
+}
+
+/// What was measured of all ways.
+pub(crate) struct FleetFigures {
+    ways: Vec<WayFigures>,
+}
+
+impl FleetFigures {
+    pub(crate) fn print(&self) -> String {
+        let mut out = String::from("One call after the other, bodies of 10 KB, ways taken in turns\n\n");
+        let _ = writeln!(
+            out,
+            "{:<36} {:>9} {:>9} {:>11} {:>11}",
+            "way", "p50 ms", "p95 ms", "added p50", "added p95"
+        );
+        for way in &self.ways {
+            let WayFigures { name, p50, p95, added_p50, added_p95, .. } = way;
+            let verdict = match way.holds {
+                Some(true) => "  holds",
+                Some(false) => "  MISSED",
+                None => "",
+            };
+            let _ = writeln!(
+                out,
+                "{name:<36} {p50:>9.2} {p95:>9.2} {added_p50:>11.2} {added_p95:>11.2}{verdict}"
+            );
+        }
+        let _ = write!(
+            out,
+            "\n{AT_ONCE} conversations at once, bodies of 10 KB, {ROUNDS} times {} s each, ways taken in turns\n\n",
+            TIME.as_secs()
+        );
+        let _ = writeln!(out, "{:<36} {:>12} {:>9} {:>9}", "way", "calls/s", "p50 ms", "p95 ms");
+        for way in &self.ways {
+            let WayFigures { name, calls_per_second, busy_p50, busy_p95, .. } = way;
+            let _ = writeln!(out, "{name:<36} {calls_per_second:>12.0} {busy_p50:>9.2} {busy_p95:>9.2}");
+        }
+        out
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let ways = self.ways.iter().map(|way| {
+            json!({
+                "way": way.name,
+                "p50_ms": way.p50,
+                "p95_ms": way.p95,
+                "added_p50_ms": way.added_p50,
+                "added_p95_ms": way.added_p95,
+                "holds": way.holds,
+                "calls_per_second": way.calls_per_second,
+                "at_once_p50_ms": way.busy_p50,
+                "at_once_p95_ms": way.busy_p95,
+            })
+        });
+        ways.collect()
+    }
+}
+
+/// Measures every way.
+pub(crate) fn run(program: &Path, counts: &[usize]) -> Result<FleetFigures, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
     runtime.block_on(measured(program, counts))
 }
 
-async fn measured(program: &Path, counts: &[usize]) -> Result<String, String> {
+async fn measured(program: &Path, counts: &[usize]) -> Result<FleetFigures, String> {
     let server =
-        PostgresServer::durable().ok_or("PostgreSQL is not installed (apt-get install postgresql)")?;
+        PostgresServer::measured().ok_or("PostgreSQL is not installed (apt-get install postgresql)")?;
     let upstream = Upstream::start().await.map_err(told)?;
     let model = "model:\n  default: worker\n  context_length: 4000000\n";
     let file = Proxy::throughline(program, upstream.address()).await?;
@@ -84,14 +157,14 @@ async fn measured(program: &Path, counts: &[usize]) -> Result<String, String> {
         }
         ways.push(Way { name, addresses, turns: CallOrder::Sticky });
     }
-    let mut out = latency(&ways).await?;
-    out.push_str(&throughput(&ways).await?);
+    let mut figures = latency(&ways).await?;
+    throughput(&ways, &mut figures).await?;
     drop(gateways);
-    Ok(out)
+    Ok(FleetFigures { ways: figures })
 }
 
 /// Times calls of one conversation over each way, the ways in turns.
-async fn latency(ways: &[Way]) -> Result<String, String> {
+async fn latency(ways: &[Way]) -> Result<Vec<WayFigures>, String> {
     let mut talks = Vec::new();
     for (number, way) in ways.iter().enumerate() {
         let mut clients = Vec::new();
@@ -114,56 +187,46 @@ async fn latency(ways: &[Way]) -> Result<String, String> {
             }
         }
     }
-    let mut out = String::from("One call after the other, bodies of 10 KB, ways taken in turns\n\n");
-    let _ = writeln!(
-        out,
-        "{:<36} {:>9} {:>9} {:>11} {:>11}",
-        "way", "p50 ms", "p95 ms", "added p50", "added p95"
-    );
     let direct = talks.first().map(|(.., times)| times.clone()).unwrap_or_default();
-    for (way, (.., times)) in ways.iter().zip(&talks) {
+    let figures = ways.iter().zip(&talks).map(|(way, (.., times))| {
         let added = |percent| quantile(times, percent) - quantile(&direct, percent);
-        let verdict = match way.name.starts_with("PostgreSQL, 1 ") {
-            true if added(50) <= MOST_ADDED_MS => "  holds",
-            true => "  MISSED",
-            false => "",
-        };
-        let (p50, p95) = (quantile(times, 50), quantile(times, 95));
-        let _ = writeln!(
-            out,
-            "{:<36} {p50:>9.2} {p95:>9.2} {:>11.2} {:>11.2}{verdict}",
-            way.name,
-            added(50),
-            added(95)
-        );
-    }
-    Ok(out)
+        WayFigures {
+            name: way.name.clone(),
+            p50: quantile(times, 50),
+            p95: quantile(times, 95),
+            added_p50: added(50),
+            added_p95: added(95),
+            holds: way.name.starts_with("PostgreSQL, 1 ").then(|| added(50) <= MOST_ADDED_MS),
+            calls_per_second: 0.0,
+            busy_p50: 0.0,
+            busy_p95: 0.0,
+        }
+    });
+    Ok(figures.collect())
 }
 
 /// Calls a second over each way, several conversations at once.
-async fn throughput(ways: &[Way]) -> Result<String, String> {
-    let mut out =
-        format!("\n{AT_ONCE} conversations at once, bodies of 10 KB, {} s each\n\n", TIME.as_secs());
-    let _ = writeln!(out, "{:<36} {:>12} {:>9} {:>9}", "way", "calls/s", "p50 ms", "p95 ms");
-    for way in ways {
-        let until = Instant::now() + TIME;
-        let tasks: Vec<_> = (0..AT_ONCE)
-            .map(|number| tokio::spawn(asked_until(way.addresses.clone(), way.turns, number, until)))
-            .collect();
-        let mut times = Vec::new();
-        for task in tasks {
-            times.extend(task.await.map_err(told)??);
+async fn throughput(ways: &[Way], figures: &mut [WayFigures]) -> Result<(), String> {
+    let mut all: Vec<Vec<f64>> = ways.iter().map(|_| Vec::new()).collect();
+    for round in 0..ROUNDS {
+        for (way, times) in ways.iter().zip(&mut all) {
+            let until = Instant::now() + TIME;
+            let tasks: Vec<_> = (0..AT_ONCE)
+                .map(|number| {
+                    let number = round * AT_ONCE + number;
+                    tokio::spawn(asked_until(way.addresses.clone(), way.turns, number, until))
+                })
+                .collect();
+            for task in tasks {
+                times.extend(task.await.map_err(told)??);
+            }
         }
-        let _ = writeln!(
-            out,
-            "{:<36} {:>12.0} {:>9.2} {:>9.2}",
-            way.name,
-            times.len() as f64 / TIME.as_secs_f64(),
-            quantile(&times, 50),
-            quantile(&times, 95),
-        );
     }
-    Ok(out)
+    for (times, figures) in all.iter().zip(figures) {
+        figures.calls_per_second = times.len() as f64 / (TIME.as_secs_f64() * ROUNDS as f64);
+        (figures.busy_p50, figures.busy_p95) = (quantile(times, 50), quantile(times, 95));
+    }
+    Ok(())
 }
 
 async fn asked_until(

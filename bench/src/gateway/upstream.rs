@@ -1,8 +1,9 @@
-//! Who answers: at once and always the same, or a stream that stays open until it is let go.
+//! Who answers: at once and always the same but for its number, or a stream that stays open until it is let go.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -10,9 +11,13 @@ use tokio::sync::watch;
 
 /// What every answer says.
 pub(crate) const ANSWER_TEXT: &str = "It is seven.";
-const ANSWER: &str = "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"It is seven.\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":4,\"total_tokens\":1004}}";
+/// An answer after its number. With the same one twice, a call would be booked twice.
+const ANSWER: &str = "\"object\":\"chat.completion\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"It is seven.\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":4,\"total_tokens\":1004}}";
 const FIRST_EVENT: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"It is\"},\"finish_reason\":null}]}\n\n";
 const LAST_EVENTS: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" seven.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+/// Answers that were given.
+static ANSWERS: AtomicU64 = AtomicU64::new(1);
 
 /// A server on loopback, which ends with the run.
 pub(crate) struct Upstream {
@@ -78,11 +83,13 @@ async fn serve(mut stream: TcpStream, mut held: watch::Receiver<bool>) -> io::Re
             let _ = held.wait_for(|held| !held).await;
             stream.write_all(format!("{}0\r\n\r\n", chunk(LAST_EVENTS)).as_bytes()).await?;
         } else {
+            let answer =
+                format!("{{\"id\":\"chatcmpl-{}\",{ANSWER}", ANSWERS.fetch_add(1, Ordering::Relaxed));
             let head = format!(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-                ANSWER.len()
+                answer.len()
             );
-            stream.write_all(format!("{head}{ANSWER}").as_bytes()).await?;
+            stream.write_all(format!("{head}{answer}").as_bytes()).await?;
         }
         read.drain(..head + length);
     }

@@ -7,7 +7,7 @@ pub(crate) mod session_context;
 #[cfg(test)]
 pub(crate) mod test_samples;
 
-use throughline_store::{LockRequest, Owner, Session, SessionId, Store as _, StoreError};
+use throughline_store::{Lease, LockRequest, Owner, Session, SessionId, Store as _, StoreError};
 
 use crate::app::App;
 use crate::args::time::Now;
@@ -102,12 +102,12 @@ impl<'a> OpenRecord<'a> {
         Ok(chain.into_iter().next_back().unwrap_or(session))
     }
 
-    /// Does something with a conversation while no other process may change it.
+    /// Does something with a conversation while no other process may change it. Writes that name the lease fail once it is over.
     pub(crate) fn locked<T>(
         &self,
         session: &Session,
         what: &str,
-        act: impl FnOnce() -> Result<T, CliError>,
+        act: impl FnOnce(&Lease) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         let lock = match Lock::ask(self, LockRequest::conversation_name(session.chain), what)? {
             LockAttempt::Taken(lock) => lock,
@@ -124,7 +124,7 @@ impl<'a> OpenRecord<'a> {
                     )));
             }
         };
-        let done = act();
+        let done = act(&lock.lease());
         let freed = lock.free();
         let done = done?;
         freed?;

@@ -20,9 +20,12 @@ mod doctor;
 mod error;
 mod fleet;
 mod guards;
+mod listener;
 mod messages;
 mod migrate;
 mod nodes;
+mod open_lists;
+mod repair;
 mod rows;
 mod search_index;
 mod search_lookup;
@@ -43,6 +46,7 @@ use crate::artifacts::place::ArtifactPlace;
 use crate::error::Result;
 use crate::ids::Owner;
 
+use address::ServerAddress;
 use connection::ServerPool;
 use search_index::IndexKind;
 use value::{text, values};
@@ -51,12 +55,19 @@ use value::{text, values};
 /// looked at about as often as they have written so many.
 const LOOK_AT_INDEX_EVERY: usize = 512;
 
+/// So many segments are sealed before the rows they were made of are vacuumed: about 25 MB.
+const VACUUM_EVERY: usize = 8;
+
 /// The record in a PostgreSQL database.
 #[derive(Debug)]
 pub struct PostgresStore {
     server: ServerPool,
+    /// Where it listens to other gateways, if it does.
+    direct: Option<ServerAddress>,
     /// Messages that were appended.
     appended: AtomicUsize,
+    /// Segments of the index that were sealed.
+    sealed: AtomicUsize,
 }
 
 impl PostgresStore {
@@ -69,7 +80,7 @@ impl PostgresStore {
         let server = ServerPool::new(url, connections)?;
         server.reach()?;
         migrate::bring_up_to_date(&server, migrate::STEPS)?;
-        Ok(Self { server, appended: AtomicUsize::new(0) })
+        Ok(Self { server, direct: None, appended: AtomicUsize::new(0), sealed: AtomicUsize::new(0) })
     }
 
     /// Has the record keep large texts in a place of their own: in the database where there is none. What is in the
@@ -88,9 +99,16 @@ impl PostgresStore {
         Ok(self)
     }
 
+    /// Has the store hear at once of what other gateways change, over a connection to this address: that of the server itself, where
+    /// [`open`](Self::open) was given that of a pooler. Nothing is connected before somebody listens.
+    pub fn with_direct(mut self, url: &str) -> Result<Self> {
+        self.direct = Some(ServerAddress::parse(url)?);
+        Ok(self)
+    }
+
     /// An address as people read it: without user and password.
     pub fn address_without_password(url: &str) -> Result<String> {
-        Ok(address::ServerAddress::parse(url)?.shown)
+        Ok(ServerAddress::parse(url)?.shown)
     }
 
     /// Where the record is, without password.
@@ -109,7 +127,15 @@ impl PostgresStore {
             while matches!(
                 self.server.prepare("sealing the index", |tx| search_index::seal(tx, owner, kind)),
                 Ok(true)
-            ) {}
+            ) {
+                // Rows that went into segments are several times as large as these. Autovacuum looks once a minute, in which time they
+                // may become more than everything else; who may not vacuum leaves them to it.
+                if self.sealed.fetch_add(1, Ordering::Relaxed) % VACUUM_EVERY == VACUUM_EVERY - 1 {
+                    let _ = self
+                        .server
+                        .ask("vacuuming the index", |tx| tx.batch("VACUUM (SKIP_LOCKED) search_open"));
+                }
+            }
         }
     }
 }

@@ -1,5 +1,8 @@
 //! A PostgreSQL server for tests: one for each test program, in a folder of its own, on a socket only, without fsync. It is
-//! stopped and removed when the test program ends, however it ends: the server's keeper reads from a pipe that closes then.
+//! stopped and removed when the test program ends, however it ends: the server's keeper reads from a pipe that closes then. Servers made
+//! from another one are in `replicas`.
+
+mod replicas;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,26 +18,37 @@ const OLDEST_VERSION: u32 = 13;
 /// The user that Debian's package makes. A server refuses to run as root.
 const USER: &str = "postgres";
 
-/// Makes a folder, starts a server in it, tells where, and stops it when nobody holds the other end of its input.
-const KEEPER: &str = r#"
+/// Makes a folder, has `prepare` fill `data` in it, starts a server there, tells where, and stops it when nobody holds the other end of
+/// its input.
+fn keeper(prepare: &str) -> String {
+    format!(
+        r#"
 dir=$(mktemp -d /tmp/throughline-pg-XXXXXX) || exit 1
 trap '"$0/pg_ctl" stop -s -m immediate -D "$dir/data" >/dev/null 2>&1; wait; rm -rf "$dir"' EXIT
-"$0/initdb" -N -A trust -U postgres -E UTF8 --no-locale -D "$dir/data" >"$dir/initdb.log" 2>&1 || exit 1
+mkdir "$dir/archive" || exit 1
+{{
+{prepare}
+}} >"$dir/prepared.log" 2>&1 || exit 1
 "$0/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= \
-    ${PG_DURABLE:--c fsync=off -c full_page_writes=off} -c max_connections=300 -c shared_buffers=64MB -c autovacuum=off -c log_line_prefix='%d ' </dev/null >"$dir/server.log" 2>&1 &
+    -c max_connections=300 ${{PG_SETTINGS:--c fsync=off -c full_page_writes=off -c shared_buffers=64MB -c autovacuum=off}} -c log_line_prefix='%d ' </dev/null >"$dir/server.log" 2>&1 &
 pid=$!
 tries=0
 until "$0/pg_isready" -q -h "$dir"; do
     tries=$((tries + 1))
-    test $tries -lt 600 && kill -0 "$pid" || exit 1
+    test $tries -lt 1200 && kill -0 "$pid" || exit 1
     sleep 0.05
 done
 echo "$dir"
 cat >/dev/null
-"#;
+"#
+    )
+}
 
-/// How a server is started that waits for its disk.
-const DURABLE: &str = "-c fsync=on";
+/// A new server.
+const NEW: &str = r#""$0/initdb" -N -A trust -U postgres -E UTF8 --no-locale -D "$dir/data""#;
+
+/// How a server is started that is measured: it waits for its disk and keeps its tables in order, with the memory of a small server.
+const MEASURED: &str = "-c shared_buffers=1GB -c max_wal_size=4GB";
 
 /// Starts a pooler beside a server, which gives every transaction another of a few connections, and stops it likewise.
 const POOLER: &str = r#"
@@ -106,23 +120,23 @@ impl PostgresServer {
         installed().map(Self::start)
     }
 
-    /// A server that waits for its disk, for measuring; `None` where PostgreSQL is not installed.
+    /// A server for measuring: it waits for its disk, vacuums, and has 1 GB of buffers; `None` where PostgreSQL is not installed.
     ///
     /// # Panics
     ///
     /// When PostgreSQL is installed and does not start.
     #[must_use]
-    pub fn durable() -> Option<Self> {
-        installed().map(|programs| Self::start_with(programs, DURABLE))
+    pub fn measured() -> Option<Self> {
+        installed().map(|programs| Self::start_with(programs, NEW, &[("PG_SETTINGS", MEASURED)]))
     }
 
     fn start(programs: PathBuf) -> Self {
-        Self::start_with(programs, "")
+        Self::start_with(programs, NEW, &[])
     }
 
     #[expect(clippy::panic, reason = "a server that is installed and does not start is a failure")]
-    fn start_with(programs: PathBuf, durability: &str) -> Self {
-        let (keeper, folder) = keep(KEEPER, &programs, durability);
+    fn start_with(programs: PathBuf, prepare: &str, environment: &[(&str, &str)]) -> Self {
+        let (keeper, folder) = keep(&keeper(prepare), &programs, environment);
         if folder.is_empty() {
             panic!("{} did not start a server", programs.display());
         }
@@ -187,7 +201,7 @@ impl PostgresServer {
         let start = || {
             let is_there =
                 ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].iter().any(|path| Path::new(path).exists());
-            is_there.then(|| keep(POOLER, Path::new(&self.folder), "").0)
+            is_there.then(|| keep(POOLER, Path::new(&self.folder), &[]).0)
         };
         self.pooler.get_or_init(start).as_ref()?;
         Some(format!("postgres://postgres@{}:6432/{database}", self.folder.replace('/', "%2F")))
@@ -199,19 +213,31 @@ impl PostgresServer {
         Path::new(&self.folder).join(".s.PGSQL.5432")
     }
 
+    /// The first process of the server, whose children serve connections; `None` where it cannot be read.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        let file = Path::new(&self.folder).join("data").join("postmaster.pid");
+        std::fs::read_to_string(file).ok()?.lines().next()?.trim().parse().ok()
+    }
+
     /// Stops the server as a crash would, and starts it again.
     ///
     /// # Panics
     ///
     /// When it does not start again.
-    #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
     pub fn crash(&self) {
-        let data = Path::new(&self.folder).join("data");
         let log = Path::new(&self.folder).join("server.log");
+        self.control(&["restart", "-w", "-m", "immediate", "-l", &log.display().to_string()]);
+    }
+
+    /// Has `pg_ctl` do something with this server.
+    #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
+    fn control(&self, arguments: &[&str]) {
+        let data = Path::new(&self.folder).join("data");
         let mut command = as_server_user(&self.programs.join("pg_ctl").display().to_string());
-        command.args(["restart", "-s", "-w", "-m", "immediate", "-D"]).arg(data).arg("-l").arg(log);
-        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
-        assert!(status.expect("pg_ctl runs").success(), "the server did not start again");
+        command.args(arguments).arg("-s").arg("-D").arg(data);
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(status.expect("pg_ctl runs").success(), "pg_ctl {arguments:?} failed");
     }
 
     /// What the server logged about a database, line by line.
@@ -260,12 +286,10 @@ impl PostgresServer {
 
 /// Runs a script that starts something, and says where it is once it runs. It stops it when its input ends.
 #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
-fn keep(script: &str, argument: &Path, durability: &str) -> (Child, String) {
+fn keep(script: &str, argument: &Path, environment: &[(&str, &str)]) -> (Child, String) {
     let mut command = as_server_user("sh");
     command.args(["-c", script]).arg(argument).stdin(Stdio::piped()).stdout(Stdio::piped());
-    if !durability.is_empty() {
-        command.env("PG_DURABLE", durability);
-    }
+    command.envs(environment.iter().copied());
     let mut keeper = command.spawn().expect("a shell");
     let mut place = String::new();
     if let Some(output) = keeper.stdout.take() {

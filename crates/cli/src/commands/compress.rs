@@ -20,7 +20,7 @@ use throughline_engine::{
     Snapshot, Trigger,
 };
 use throughline_redact::Redactor;
-use throughline_store::{Session, SessionId, Store as _, StoreError};
+use throughline_store::{Continuation, Session, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
 use crate::app::App;
@@ -74,7 +74,7 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
         let corrections = corrections_of(&record, &named)?;
         return work(args, context, &recorded_input(&named, transcript), &corrections, |_| Ok(None));
     }
-    record.locked(&named, "compress", || {
+    record.locked(&named, "compress", |lease| {
         // Somebody may have been at work on it until the lock was ours.
         let session = record.tip(named.id.as_str())?;
         let (view, transcript) = load_view(&record, &session)?;
@@ -93,7 +93,10 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
                 return Ok(None);
             }
             let successor = record.with_new_id(|id| match commit(&id) {
-                Some(continuation) => record.store.continue_session(&record.owner, continuation),
+                Some(continuation) => {
+                    let continuation = Continuation { lease: Some(lease.clone()), ..continuation };
+                    record.store.continue_session(&record.owner, continuation)
+                }
                 None => Err(StoreError::NothingToSelect { what: "there is nothing to commit" }),
             })?;
             Ok(Some(Committed { from: session.id.clone(), to: successor.id }))

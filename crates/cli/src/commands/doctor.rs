@@ -18,8 +18,6 @@ use crate::ui::output::print_json;
 use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{counted, on_one_line};
 
-const FIX_BY_HAND: &str = "a database on a server is not repaired by the program; restore it from a backup, or ask for help with what `throughline doctor` found";
-
 /// Check the record: database, indexes, views, artifacts; repair what can be repaired
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -29,10 +27,12 @@ Examples:
   throughline doctor --fix
 
 Without --fix nothing is changed. --fix first backs everything up, damaged or not,
-into the home directory. Problems that cannot be repaired are reported with advice;
-the exit code is then 7.")]
+into the home directory. On PostgreSQL, where pg_dump makes backups, it puts right
+only what follows from other rows (links, counters, the index) and removes nothing
+but locks that are over; others may use the record meanwhile. Problems that cannot
+be repaired are reported with advice; the exit code is then 7.")]
 pub(crate) struct DoctorArgs {
-    /// Repair what can be repaired, after a backup
+    /// Repair what can be repaired, a file after a backup
     #[arg(long)]
     fix: bool,
     /// Skip reading every message and artifact, which takes long
@@ -60,10 +60,9 @@ pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
         }
     };
     if args.fix {
-        let path = place.file("doctor --fix", FIX_BY_HAND)?;
-        let report = RepairReport::of_repair(&path, &examination, &backup_path(app), &mut follow);
+        let report = repair(app, &place, &examination, &mut follow);
         line.end();
-        return tell_mended(args, app, &report.map_err(beyond_help)?);
+        return tell_mended(args, app, &place, &report?);
     }
     let diagnosis = examine(app, &place, &examination, &mut follow);
     line.end();
@@ -98,6 +97,28 @@ pub(crate) fn examine(
     }
 }
 
+/// Repairs the record, wherever it is: a file after a backup, a server without one.
+fn repair(
+    app: &App,
+    place: &RecordPlace,
+    examination: &Examination<'_>,
+    follow: &mut dyn FnMut(StoreProgress),
+) -> Result<RepairReport, CliError> {
+    match place {
+        RecordPlace::File(path) => {
+            RepairReport::of_repair(path, examination, &backup_path(app), follow).map_err(beyond_help)
+        }
+        #[cfg(feature = "postgres")]
+        RecordPlace::Server(_) => match RecordStore::open(app)? {
+            RecordStore::Postgres(store) => store.repair(examination, follow).map_err(beyond_help),
+            RecordStore::Sqlite(_) => Err(CliError::new(Exit::Internal, "the settings changed meanwhile")),
+        },
+        #[cfg(not(feature = "postgres"))]
+        RecordPlace::Server(_) => RecordStore::open(app)
+            .and(Err(CliError::new(Exit::Internal, "a record on PostgreSQL was opened without the feature"))),
+    }
+}
+
 /// What even the doctor cannot look at. Others are sent to the doctor; here that would not help.
 fn beyond_help(error: StoreError) -> CliError {
     match error {
@@ -119,7 +140,12 @@ fn backup_path(app: &App) -> PathBuf {
     (0..).map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| named(0))
 }
 
-fn tell_mended(args: &DoctorArgs, app: &App, report: &RepairReport) -> Result<(), CliError> {
+fn tell_mended(
+    args: &DoctorArgs,
+    app: &App,
+    place: &RecordPlace,
+    report: &RepairReport,
+) -> Result<(), CliError> {
     if args.json {
         print_json(
             app,
@@ -132,7 +158,7 @@ fn tell_mended(args: &DoctorArgs, app: &App, report: &RepairReport) -> Result<()
             }),
         )?;
     } else {
-        app.print(&view::mended(report, &app.record_path(), app.width))?;
+        app.print(&view::mended(report, &place.path(), app.width))?;
     }
     // Mending again would come to the same.
     unwell(&report.after, "not everything could be repaired", |mendable| match mendable {

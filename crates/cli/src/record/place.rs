@@ -32,6 +32,8 @@ pub(crate) struct ServerSettings {
     /// May hold a password.
     pub(crate) url: String,
     pub(crate) connections: usize,
+    /// Where changes by other gateways are heard of; empty where they are looked for.
+    pub(crate) direct_url: String,
 }
 
 impl std::fmt::Debug for ServerSettings {
@@ -51,7 +53,11 @@ impl RecordPlace {
         };
         Ok(match settings.url.is_empty() {
             true => Self::File(app.record_path()),
-            false => Self::Server(ServerSettings { url: settings.url, connections: settings.connections }),
+            false => Self::Server(ServerSettings {
+                url: settings.url,
+                connections: settings.connections,
+                direct_url: settings.direct_url,
+            }),
         })
     }
 
@@ -242,6 +248,10 @@ fn open_server(app: &App, server: &ServerSettings) -> Result<RecordStore, CliErr
     let place = artifact_place(app)?;
     let store = PostgresStore::open(&server.url, server.connections)
         .and_then(|store| store.with_artifacts(place.as_ref()))
+        .and_then(|store| match server.direct_url.is_empty() {
+            true => Ok(store),
+            false => store.with_direct(&server.direct_url),
+        })
         .map_err(refused)?;
     Ok(RecordStore::Postgres(Arc::new(store)))
 }

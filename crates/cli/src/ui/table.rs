@@ -29,7 +29,7 @@ enum Overflow {
     Wrap,
 }
 
-/// A table with a heading line.
+/// A table with a heading line, unless all headings are empty.
 pub(crate) struct TextTable {
     sides: Vec<Side>,
     rows: Vec<Vec<String>>,
@@ -100,7 +100,8 @@ impl TextTable {
             return self.blocks(width, indent);
         }
         let mut out = String::new();
-        for (index, row) in self.rows.iter().enumerate() {
+        let has_headings = self.rows.first().is_some_and(|row| row.iter().any(|heading| !heading.is_empty()));
+        for (index, row) in self.rows.iter().enumerate().skip(usize::from(!has_headings)) {
             for piece in self.lines_of(row, &widths) {
                 let line = self.line(&piece, &widths, indent);
                 if index == 0 {

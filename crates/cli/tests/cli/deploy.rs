@@ -121,3 +121,91 @@ fn the_settings_of_the_proxy_are_ones_that_haproxy_reads() {
     };
     assert!(is_good, "{words}");
 }
+
+/// A tool for the chart, where it is installed.
+#[track_caller]
+fn chart_tool(name: &'static str) -> Option<String> {
+    let program = workspace("target/deploy-tools/bin").join(name);
+    if !program.exists() {
+        skip(&Missing::Program { name, installed_by: ".ci/deploy-tools" });
+        return None;
+    }
+    Some(program.display().to_string())
+}
+
+#[test]
+fn the_chart_renders_what_kubernetes_knows() {
+    let (Some(helm), Some(validate)) = (chart_tool("helm"), chart_tool("kubernetes-validate")) else {
+        return;
+    };
+    let chart = workspace("deploy/helm/throughline");
+    let chart = chart.to_str().unwrap();
+    let (is_good, words) = check(&helm, &["lint", "--strict", chart]).unwrap();
+    assert!(is_good && !words.contains("[WARNING]"), "{words}");
+    let folder = tempfile::tempdir().unwrap();
+    let everything = [
+        "--set",
+        "serviceMonitor.enabled=true,replicas=4,image.tag=1.2.3,nodeSelector.disk=ssd,database.host=a\\,b",
+        "--set",
+        "tolerations[0].key=only,tolerations[0].operator=Exists,database.parameters=target_session_attrs=read-write",
+        "--set-string",
+        "settings.gateway\\.log=text,settings.store\\.artifacts=s3://bucket/prefix",
+    ];
+    for values in [&[] as &[&str], &everything] {
+        let (is_good, rendered) = check(&helm, &[&["template", "check", chart], values].concat()).unwrap();
+        assert!(is_good, "{rendered}");
+        let named: Vec<String> = Regex::new("- name: (THROUGHLINE_[A-Z_]+)")
+            .unwrap()
+            .captures_iter(&rendered)
+            .map(|found| found[1].to_owned())
+            .collect();
+        let different: BTreeSet<&String> = named.iter().collect();
+        assert!(named.len() > 4 && different.len() == named.len(), "each setting once: {named:?}");
+        let seconds = |pattern: &str| found(pattern, &rendered).pop_first().unwrap().parse::<u64>().unwrap();
+        assert!(
+            seconds(r"terminationGracePeriodSeconds: (\d+)")
+                > seconds(r#"(?s)DRAIN_SECONDS\s+value: "(\d+)"#)
+                    + seconds(r#"(?s)STOP_SECONDS\s+value: "(\d+)"#),
+            "{rendered}"
+        );
+        let file = folder.path().join("rendered.yaml");
+        std::fs::write(&file, &rendered).unwrap();
+        let (is_good, words) = check(&validate, &["--strict", file.to_str().unwrap()]).unwrap();
+        assert!(is_good && words.matches(" passed for resource ").count() == 3, "{words}");
+        // The resource of the Prometheus operator is not one of Kubernetes itself.
+        let unknown = words.matches("Couldn't find schema").count();
+        assert_eq!(unknown, usize::from(!values.is_empty()), "{words}");
+    }
+}
+
+#[test]
+fn the_compose_file_is_one_that_compose_reads() {
+    let file = workspace("deploy/compose.yaml");
+    let arguments = ["-f", file.to_str().unwrap(), "--profile", "objects", "config"];
+    let run = |program: &str, first: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(first).args(arguments);
+        command.env("DB_PASSWORD", "word").env("SEAL_KEYS", "ab".repeat(32)).output().ok()
+    };
+    let output = run("docker-compose", &[])
+        .or_else(|| run("docker", &["compose"]).filter(|output| output.status.success()));
+    let Some(output) = output else {
+        return skip(&Missing::Program {
+            name: "docker compose",
+            installed_by: "apt-get install docker-compose",
+        });
+    };
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for name in ["gateway-one:", "gateway-two:", "proxy:", "database:", "objects:"] {
+        assert!(words.contains(name), "{words}");
+    }
+    assert!(words.contains("postgres://throughline:word@database/throughline"), "{words}");
+    // Without a password it starts nothing.
+    let mut without = Command::new("docker-compose");
+    without.args(arguments).env_remove("DB_PASSWORD").env_remove("SEAL_KEYS");
+    if let Ok(output) = without.output() {
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && words.contains("see the head of the file"), "{words}");
+    }
+}

@@ -26,6 +26,8 @@ mod chat_words;
 mod clients;
 mod compress;
 mod contract;
+#[cfg(feature = "postgres")]
+mod copy_killed;
 mod deploy;
 #[cfg(unix)]
 mod engines;

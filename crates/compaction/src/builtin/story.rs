@@ -7,8 +7,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::act::{one_line, slice_start};
 use crate::state::{
-    Fate, Request, Run, RunOutcome, State, Via, is_narration, is_question, is_same, plain_sentences, units,
-    weigh,
+    Fate, Request, Run, RunOutcome, State, Via, comment_of, is_narration, is_question, is_same,
+    plain_sentences, units, weigh,
 };
 
 use super::draft::{Line, Price, Said, quoted, short_path, without_paste};
@@ -180,7 +180,7 @@ pub(super) fn turns(
     for line in statements(scope, said, &mut leads) {
         add(line);
     }
-    for line in changes(scope).into_iter().chain(failures(scope, said)) {
+    for line in changes(scope, said).into_iter().chain(failures(scope, said)) {
         add(line.into());
     }
     for line in shown(scope, said, &mut leads) {
@@ -207,9 +207,7 @@ pub(super) fn turns(
     }
     drop_told_again(&mut turns);
     turns.retain(|turn| {
-        !turn.lines.is_empty()
-            || !turn.rest.is_empty()
-            || (!turn.words.is_empty() && turn.elsewhere != Some(ACTIVE))
+        !turn.lines.is_empty() || !turn.rest.is_empty() || !turn.words.is_empty() && turn.elsewhere.is_none()
     });
     turns
 }
@@ -304,7 +302,7 @@ fn statements(scope: &Scope<'_>, said: &mut Said, leads: &mut Leads) -> Vec<Stor
 }
 
 /// What was changed: one line for each file of a turn, with how the new text begins.
-fn changes(scope: &Scope<'_>) -> Vec<Line> {
+fn changes(scope: &Scope<'_>, said: &Said) -> Vec<Line> {
     let begins: Vec<u32> =
         scope.state.requests.iter().filter(|r| r.begins_turn()).map(|r| r.message).collect();
     let turn_of = |message: u32| begins.partition_point(|begin| *begin <= message);
@@ -327,7 +325,9 @@ fn changes(scope: &Scope<'_>) -> Vec<Line> {
         let per_edit = if edits.len() > 2 { 1 } else { 2 };
         let mut news: Vec<String> = Vec::new();
         for edit in edits.iter().rev() {
-            for line in edit.new_lines.iter().take(per_edit) {
+            // A comment that gives a reason may stand under Key Decisions.
+            let is_new = |line: &&String| !comment_of(line).is_some_and(|(text, _)| said.has(text));
+            for line in edit.new_lines.iter().filter(is_new).take(per_edit) {
                 let line = one_line(line, 90);
                 if !news.contains(&line) && news.len() < 4 {
                     news.push(line);

@@ -18,7 +18,7 @@ use crate::message_codec::ArtifactTexts;
 use super::connection::Tx;
 use super::error::{PgError, PgResult};
 use super::rows::require_for_writing;
-use super::search_index::{self, IndexKind};
+use super::search_index::{self, IndexKind, ListsOfRows};
 use super::value::{self, SqlValue, count, int, text, values};
 
 /// At most so many artifacts are named when a shortened name fits several.
@@ -446,6 +446,32 @@ pub(super) fn read(tx: &Tx<'_>, owner: &Owner, id: &ArtifactId, range: ArtifactR
             Ok(ArtifactRange::Lines { first, count: lines }.of(&text).to_owned())
         }
     }
+}
+
+/// The next pieces of an owner after a number, for the index.
+pub(super) fn lists_of_pieces(tx: &Tx<'_>, owner: &Owner, after: i64, limit: i64) -> PgResult<ListsOfRows> {
+    let rows = tx.query(
+        "SELECT p.number, p.body, p.bytes, p.first_byte, a.name FROM artifact_pieces p \
+         JOIN artifacts a ON a.owner = p.owner AND a.n = p.artifact \
+         WHERE p.owner = $1 AND p.number > $2 AND NOT EXISTS \
+         (SELECT 1 FROM search_open o WHERE o.owner = $1 AND o.kind = 1 AND o.id = p.number) ORDER BY p.number LIMIT $3",
+        values![owner, after, limit],
+    )?;
+    let (mut numbers, mut lists) = (Vec::new(), Vec::new());
+    for row in &rows {
+        let (number, body, bytes) = (int(row, 0)?, value::bytes(row, 1)?, count(row, 2)?);
+        let piece = match body.is_empty() {
+            true => {
+                let range = ArtifactRange::Bytes { first: count(row, 3)?, count: bytes };
+                elsewhere(tx, owner, &ArtifactId::from_text(text(row, 4)?), range)
+            }
+            false => unpack(body, bytes),
+        };
+        numbers.push(number);
+        // What cannot be read cannot be found; the doctor names it as lost.
+        lists.extend(piece.ok().map(|piece| (number, search_index::list_of(&piece))));
+    }
+    Ok((numbers, lists))
 }
 
 /// Whether the bodies of pieces are empty, because the text is not in the database.

@@ -29,6 +29,7 @@ use crate::ids::Owner;
 
 use super::address::ServerAddress;
 use super::error::{PgError, PgResult};
+use super::open_lists::OpenLists;
 use super::tls;
 use super::value::SqlValue;
 
@@ -64,6 +65,8 @@ pub(super) struct ServerPool {
     pub(super) address: ServerAddress,
     /// Large texts, where they are not in the database.
     pub(super) files: Option<ArtifactFiles>,
+    /// What searches read of the index.
+    open_lists: OpenLists,
     pool: Pool,
     /// Writes that were begun.
     writes: AtomicU32,
@@ -116,7 +119,14 @@ impl ServerPool {
                 what: "preparing connections",
                 source: Box::new(error),
             })?;
-        Ok(Self { address, files: None, pool, writes: AtomicU32::new(0), runtime: Some(runtime) })
+        Ok(Self {
+            address,
+            files: None,
+            open_lists: OpenLists::default(),
+            pool,
+            writes: AtomicU32::new(0),
+            runtime: Some(runtime),
+        })
     }
 
     /// Waits for something that talks to the server.
@@ -124,6 +134,13 @@ impl ServerPool {
         // Timers and sockets belong to the runtime of the connections, whichever thread waits.
         let _context = self.runtime.as_ref().map(Runtime::enter);
         pollster::block_on(future)
+    }
+
+    /// Runs something beside the connections until it ends or the store is dropped.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(task);
+        }
     }
 
     fn failure(&self, error: PgError, what: &'static str) -> StoreError {
@@ -387,6 +404,11 @@ impl<'a> Tx<'a> {
     /// The large texts of an owner, where they are not in the database.
     pub(super) fn files_of(&self, owner: &Owner) -> Option<ArtifactFiles> {
         self.server.files.as_ref().map(|files| files.of_owner(owner))
+    }
+
+    /// What searches of this process read of the index.
+    pub(super) fn open_lists(&self) -> &OpenLists {
+        &self.server.open_lists
     }
 
     /// Has a statement run before the next question or with the commit; its answer is of no interest, its failure is.

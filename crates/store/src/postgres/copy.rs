@@ -1,37 +1,26 @@
 //! Copying a record on a server to another engine, and back.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use throughline_search::belonging::Belonging;
 use tokio_postgres::Row;
 
 use crate::artifacts::artifact::ArtifactId;
-use crate::coding::{count as counted, role_of, speaker_of};
+use crate::coding::count as counted;
 use crate::copy::{
     BATCH_MESSAGES, BATCH_SESSIONS, ColumnKind, CopyArtifact, CopyBatch, CopyCell, CopyEnd, CopyReference,
-    CopyReport, CopyRow, CopyTable, MESSAGES, OF_SESSIONS, copy_record,
+    CopyReport, CopyRow, CopyTable, OF_SESSIONS, copy_record,
 };
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::message_codec::unpack_skeleton;
 use crate::sqlite::{SqliteStore, StoreProgress};
 
 use super::PostgresStore;
 use super::artifacts::{self, NewReference};
 use super::connection::{Durability, Tx};
 use super::error::PgResult;
-use super::rows::{names, text_of_bytes};
-use super::search_index::{self, IndexKind, NewRows};
+use super::rows::text_of_bytes;
+use super::search_index::{self, IndexKind};
 use super::value::{SqlValue, count, int, opt_bytes, opt_int, opt_text, stored_text, text, values};
-
-/// Places of columns among those of messages.
-const ID: usize = 0;
-const SESSION: usize = 1;
-const ROLE: usize = 3;
-const FLAGS: usize = 4;
-const CODING: usize = 5;
-const TOOLS: usize = 9;
-const ORIGIN: usize = 10;
 
 impl PostgresStore {
     /// Copies a record in a file into this one, which is empty or the beginning of a copy of the same record; then reads all of it
@@ -156,40 +145,6 @@ fn insert(tx: &Tx<'_>, table: &CopyTable, rows: &[CopyRow]) {
     );
 }
 
-/// Has messages indexed. Segments are sealed at the end, when all rows are there, so that they are in order.
-fn index(tx: &Tx<'_>, sessions: &[CopyRow], messages: &[CopyRow]) -> PgResult<()> {
-    const CHAIN: usize = 2;
-    let chains: HashMap<i64, i64> = sessions.iter().map(|row| (row.int(0), row.int(CHAIN))).collect();
-    let mut of_owners: HashMap<&str, NewRows> = HashMap::new();
-    for row in messages {
-        let Some(CopyCell::Bytes(origin)) = row.cells.get(ORIGIN) else { continue };
-        let tools = match row.cells.get(TOOLS) {
-            Some(CopyCell::Text(tools)) => names(Some(tools))?,
-            _ => Vec::new(),
-        };
-        let message = unpack_skeleton(row.int(CODING), origin).ok().and_then(|skeleton| {
-            throughline_transcript::decode_message(throughline_transcript::SharedText::new(
-                skeleton.json.into_owned(),
-            ))
-        });
-        // One that cannot be read cannot be found.
-        let (Some(role), Some(message)) = (role_of(row.int(ROLE)), message) else { continue };
-        let owner = row.owner.as_deref().unwrap_or_default();
-        let session = row.int(SESSION);
-        let belonging = Belonging {
-            owner,
-            chain: counted(chains.get(&session).copied().unwrap_or(session)),
-            role: speaker_of(role, row.int(FLAGS)),
-            tools: &tools,
-        };
-        of_owners.entry(owner).or_default().message(row.int(ID), &message, &belonging);
-    }
-    for (owner, rows) in of_owners {
-        rows.write(tx, &Owner::new(owner));
-    }
-    Ok(())
-}
-
 impl CopyEnd for PostgresStore {
     fn place(&self) -> String {
         self.address().to_owned()
@@ -256,9 +211,6 @@ impl CopyEnd for PostgresStore {
         self.server.write("writing rows", Durability::Light, |tx| {
             for (table, rows) in OF_SESSIONS.iter().zip(batch) {
                 insert(tx, table, rows);
-                if table.name == MESSAGES {
-                    index(tx, batch.first().map_or(&[], Vec::as_slice), rows)?;
-                }
             }
             Ok(())
         })
@@ -359,14 +311,18 @@ impl CopyEnd for PostgresStore {
             }
             Ok(())
         })?;
+        // The server has not looked at what was written: it would read all messages of an owner for each segment of the index.
+        self.server.ask("counting rows", |tx| tx.batch("ANALYZE sessions; ANALYZE messages"))?;
         let owners = self.server.ask("finding owners", |tx| {
-            let rows = tx.query("SELECT DISTINCT owner FROM search_open", values![])?;
+            let rows = tx.query("SELECT DISTINCT owner FROM sessions ORDER BY owner", values![])?;
             rows.iter().map(|row| Ok(Owner::new(text(row, 0)?))).collect::<PgResult<Vec<Owner>>>()
         })?;
         for owner in &owners {
-            for kind in IndexKind::ALL {
-                while self.server.prepare("sealing the index", |tx| search_index::seal(tx, owner, kind))? {}
+            // Messages are indexed now that all are there, in their order: an interrupted copy goes on behind the last segment. Pieces of
+            // large texts came with their rows.
+            while self.server.prepare("indexing", |tx| search_index::extend(tx, owner, IndexKind::Message))? {
             }
+            while self.server.prepare("indexing", |tx| search_index::seal(tx, owner, IndexKind::Piece))? {}
         }
         Ok(())
     }

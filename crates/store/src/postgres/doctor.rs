@@ -1,5 +1,5 @@
 //! The doctor on a server: the checks of `sqlite/doctor`, as far as they apply. A server's files are for the server to check
-//! (`pg_amcheck`), and its repairs are a person's: nothing is changed here.
+//! (`pg_amcheck`). Nothing is changed here; `repair` does that.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,6 +25,7 @@ use super::PostgresStore;
 use super::connection::Tx;
 use super::error::PgResult;
 use super::rows::{TextsAtHand, from_json_text};
+use super::search_index::{self, IndexKind};
 use super::value::{count, flag, int, opt_int, opt_text, text, values};
 use super::{artifacts, guards, value};
 
@@ -145,7 +146,7 @@ fn sum(column: &str) -> String {
     format!("least(coalesce(sum({column}), 0), 9223372036854775807)::int8")
 }
 
-fn relation_checks(tx: &Tx<'_>) -> PgResult<RelationChecks> {
+pub(super) fn relation_checks(tx: &Tx<'_>) -> PgResult<RelationChecks> {
     let mut checks = RelationChecks::new();
     let rows = tx.query(
         "SELECT ordinal, id, chain, tree, is_tip, is_attached, parent, parent_id IS NOT NULL, link_kind, first_seq, \
@@ -350,21 +351,11 @@ fn duplicates(tx: &Tx<'_>) -> PgResult<Option<RecordProblem>> {
 /// Whether the index has a row for every message and piece, and no others.
 fn index(tx: &Tx<'_>) -> PgResult<Option<RecordProblem>> {
     let (mut missing, mut surplus) = (0, 0);
-    for (kind, table, number) in [(0_i64, "messages", "id"), (1, "artifact_pieces", "number")] {
-        // A list of three bytes is that of a row that is gone.
-        let row = tx.query_one(
-            format!(
-                "WITH known AS (SELECT owner, id FROM search_open WHERE kind = $1 AND octet_length(fingerprints) > 3 \
-                     UNION ALL SELECT owner, unnest(ids) FROM search_segments WHERE kind = $1) \
-                 SELECT (SELECT count(*) FROM {table} t WHERE NOT EXISTS \
-                     (SELECT 1 FROM known k WHERE k.owner = t.owner AND k.id = t.{number})), \
-                 (SELECT count(*) FROM known k WHERE k.id <> 0 AND NOT EXISTS \
-                     (SELECT 1 FROM {table} t WHERE t.owner = k.owner AND t.{number} = k.id))"
-            ),
-            values![kind],
-        )?;
-        missing += count(&row, 0)?;
-        surplus += count(&row, 1)?;
+    for kind in IndexKind::ALL {
+        for gaps in search_index::gaps(tx, kind)? {
+            missing += gaps.missing;
+            surplus += gaps.surplus;
+        }
     }
     Ok((missing + surplus > 0).then_some(RecordProblem::SearchIndex { missing, surplus }))
 }

@@ -18,6 +18,7 @@ use crate::ids::Owner;
 use crate::message_codec::unpack_skeleton;
 use crate::search::searchable::searchable_text;
 
+use super::artifacts;
 use super::connection::Tx;
 use super::error::PgResult;
 use super::rows::names;
@@ -26,8 +27,13 @@ use super::value::{self, SqlValue, count, flag, int, opt_text, values};
 /// Those who change the segments of an owner take turns under the owner's name and this number.
 const TURN: i64 = 7_310_586_211;
 
+/// Rows are to be read along their index. A server that has not counted them yet may sort all of an owner's instead, for every segment.
+const IN_ORDER: &str = "SET LOCAL enable_sort = off";
+/// Rows that are read at once when an index is made from the texts.
+const ROWS_AT_ONCE: i64 = 512;
+
 /// The message or piece that a row of the index belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum IndexKind {
     Message,
     Piece,
@@ -112,6 +118,7 @@ pub(super) fn seal(tx: &Tx<'_>, owner: &Owner, kind: IndexKind) -> PgResult<bool
     )?;
     let segment = int(&next, 0)?;
     let size = kind.rows_of_segment(segment);
+    tx.later(IN_ORDER, Vec::new());
     let rows = tx.query(
         "SELECT id, fingerprints FROM search_open WHERE owner = $1 AND kind = $2 ORDER BY id LIMIT $3 FOR UPDATE",
         values![owner, kind.code(), size as i64 + 1],
@@ -119,15 +126,37 @@ pub(super) fn seal(tx: &Tx<'_>, owner: &Owner, kind: IndexKind) -> PgResult<bool
     if rows.len() <= size {
         return Ok(false);
     }
+    let mut sealed = Vec::with_capacity(size);
+    for row in rows.iter().take(size) {
+        sealed.push((int(row, 0)?, value::bytes(row, 1)?));
+    }
+    let ids: Vec<i64> = sealed.iter().map(|(id, _)| *id).collect();
+    put_segment(tx, owner, kind, segment, sealed);
+    tx.later(
+        "DELETE FROM search_open WHERE owner = $1 AND kind = $2 AND id = ANY ($3)",
+        vec![owner.into(), kind.code().into(), SqlValue::ints(ids)],
+    );
+    Ok(true)
+}
+
+/// Has a segment written, of rows with what each is found by.
+fn put_segment<'l>(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    kind: IndexKind,
+    segment: i64,
+    rows: impl IntoIterator<Item = (i64, &'l [u8])>,
+) {
     let first = kind.first_place(segment);
     let mut ids = vec![0; first];
     let mut blocks: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    let mut sealed = Vec::with_capacity(size);
-    for (place, row) in (first..).zip(rows.iter().take(size)) {
-        let list = FingerprintList::new(value::bytes(row, 1)?);
+    let (mut first_id, mut last_id) = (None, 0);
+    for (place, (id, list)) in (first..).zip(rows) {
+        let list = FingerprintList::new(list);
         let is_gone = list.as_ref().is_some_and(|list| list.iter().next().is_none());
-        sealed.push(int(row, 0)?);
-        ids.push(if is_gone { 0 } else { int(row, 0)? });
+        first_id.get_or_insert(id);
+        last_id = id;
+        ids.push(if is_gone { 0 } else { id });
         if let Some(list) = list {
             blocks.entry(place / kind.layout().block_rows as usize).or_default().extend(list.iter());
         }
@@ -143,16 +172,11 @@ pub(super) fn seal(tx: &Tx<'_>, owner: &Owner, kind: IndexKind) -> PgResult<bool
             owner.into(),
             kind.code().into(),
             segment.into(),
-            sealed.first().copied().unwrap_or_default().into(),
-            sealed.last().copied().unwrap_or_default().into(),
+            first_id.unwrap_or_default().into(),
+            last_id.into(),
             SqlValue::ints(ids),
         ],
     );
-    tx.later(
-        "DELETE FROM search_open WHERE owner = $1 AND kind = $2 AND id = ANY ($3)",
-        vec![owner.into(), kind.code().into(), SqlValue::ints(sealed)],
-    );
-    Ok(true)
 }
 
 fn put_slices(tx: &Tx<'_>, owner: &Owner, kind: IndexKind, segment: i64, blocks: &BTreeMap<usize, Vec<u32>>) {
@@ -173,6 +197,100 @@ fn put_slices(tx: &Tx<'_>, owner: &Owner, kind: IndexKind, segment: i64, blocks:
             SqlValue::Blobs(entries),
         ],
     );
+}
+
+/// How many rows the index of an owner lacks, and how many it has for what is not there.
+pub(super) struct IndexGaps {
+    pub(super) owner: String,
+    pub(super) missing: u64,
+    pub(super) surplus: u64,
+}
+
+/// The owners whose index does not have exactly one row for every message or piece.
+pub(super) fn gaps(tx: &Tx<'_>, kind: IndexKind) -> PgResult<Vec<IndexGaps>> {
+    let (table, number) = match kind {
+        IndexKind::Message => ("messages", "id"),
+        IndexKind::Piece => ("artifact_pieces", "number"),
+    };
+    // A list of three bytes is that of a row that is gone.
+    let rows = tx.query(
+        format!(
+            "WITH known AS (SELECT owner, id FROM search_open WHERE kind = $1 AND octet_length(fingerprints) > 3 \
+                 UNION ALL SELECT owner, unnest(ids) FROM search_segments WHERE kind = $1) \
+             SELECT owner, sum(missing)::int8, sum(surplus)::int8 FROM ( \
+                 SELECT owner, 1 AS missing, 0 AS surplus FROM {table} t WHERE NOT EXISTS \
+                     (SELECT 1 FROM known k WHERE k.owner = t.owner AND k.id = t.{number}) \
+                 UNION ALL SELECT owner, 0, 1 FROM known k WHERE k.id <> 0 AND NOT EXISTS \
+                     (SELECT 1 FROM {table} t WHERE t.owner = k.owner AND t.{number} = k.id) \
+             ) AS gaps GROUP BY owner ORDER BY owner"
+        ),
+        values![kind.code()],
+    )?;
+    rows.iter()
+        .map(|row| {
+            Ok(IndexGaps { owner: value::text(row, 0)?, missing: count(row, 1)?, surplus: count(row, 2)? })
+        })
+        .collect()
+}
+
+/// Makes the index of an owner anew from the texts. What is written meanwhile brings its own rows.
+pub(super) fn make_anew(tx: &Tx<'_>, owner: &Owner, kind: IndexKind) -> PgResult<()> {
+    tx.query_later("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))", values![owner, TURN]);
+    for table in ["search_open", "search_segments", "search_slices"] {
+        tx.later(format!("DELETE FROM {table} WHERE owner = $1 AND kind = $2"), values![owner, kind.code()]);
+    }
+    while extend(tx, owner, kind)? {}
+    Ok(())
+}
+
+/// Indexes texts of an owner that come after those in segments: as many as make one, or what is left. Tells whether more may follow.
+pub(super) fn extend(tx: &Tx<'_>, owner: &Owner, kind: IndexKind) -> PgResult<bool> {
+    tx.query_later("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))", values![owner, TURN]);
+    tx.later(IN_ORDER, Vec::new());
+    let next = tx.query_one(
+        "SELECT coalesce(max(segment) + 1, 0), coalesce(max(last_id), 0) FROM search_segments WHERE owner = $1 AND kind = $2",
+        values![owner, kind.code()],
+    )?;
+    let (segment, mut after) = (int(&next, 0)?, int(&next, 1)?);
+    let size = kind.rows_of_segment(segment);
+    let mut found: Vec<(i64, Vec<u8>)> = Vec::with_capacity(size);
+    while found.len() < size {
+        let limit = ROWS_AT_ONCE.min((size - found.len()) as i64);
+        let (numbers, lists) = match kind {
+            IndexKind::Message => lists_of_messages(tx, owner, after, limit)?,
+            IndexKind::Piece => artifacts::lists_of_pieces(tx, owner, after, limit)?,
+        };
+        let Some(last) = numbers.last() else { break };
+        after = *last;
+        found.extend(lists);
+    }
+    if found.len() == size {
+        put_segment(tx, owner, kind, segment, found.iter().map(|(id, list)| (*id, list.as_slice())));
+        return Ok(true);
+    }
+    let (ids, lists): (Vec<i64>, Vec<Vec<u8>>) = found.into_iter().unzip();
+    tx.later(
+        "INSERT INTO search_open (owner, kind, id, fingerprints) \
+         SELECT $1, $2, r.* FROM unnest($3::int8[], $4::bytea[]) AS r ON CONFLICT DO NOTHING",
+        vec![owner.into(), kind.code().into(), SqlValue::ints(ids), SqlValue::Blobs(lists)],
+    );
+    Ok(false)
+}
+
+/// Numbers of rows, and what those of them are found by that can be read.
+pub(super) type ListsOfRows = (Vec<i64>, Vec<(i64, Vec<u8>)>);
+
+/// The next messages of an owner after a number.
+fn lists_of_messages(tx: &Tx<'_>, owner: &Owner, after: i64, limit: i64) -> PgResult<ListsOfRows> {
+    let rows = tx.query(
+        "SELECT id FROM messages m WHERE owner = $1 AND id > $2 AND NOT EXISTS \
+         (SELECT 1 FROM search_open o WHERE o.owner = $1 AND o.kind = 0 AND o.id = m.id) ORDER BY id LIMIT $3",
+        values![owner, after, limit],
+    )?;
+    let ids = rows.iter().map(|row| int(row, 0)).collect::<PgResult<Vec<i64>>>()?;
+    let mut lists = fingerprints_of_messages(tx, owner, ids.iter().copied())?;
+    lists.sort_unstable_by_key(|(id, _)| *id);
+    Ok((ids, lists.into_iter().map(|(id, fingerprints)| (id, encode_list(&fingerprints))).collect()))
 }
 
 /// Takes messages or pieces out of the index, while their rows are still there.
@@ -268,8 +386,10 @@ fn fingerprints_of_messages(
         return Ok(Vec::new());
     }
     let rows = tx.query(
-        "SELECT m.id, s.chain, m.role::int8, m.flags::int8, m.tools, m.coding::int8, m.origin FROM messages m \
-         JOIN sessions s ON s.owner = $1 AND s.ordinal = m.session WHERE m.owner = $1 AND m.id = ANY ($2)",
+        // Not a join: a server that has not counted the rows yet begins it with all sessions of the owner.
+        "SELECT * FROM (SELECT m.id, (SELECT s.chain FROM sessions s WHERE s.owner = $1 AND s.ordinal = m.session) AS chain, \
+         m.role::int8, m.flags::int8, m.tools, m.coding::int8, m.origin FROM messages m WHERE m.owner = $1 AND m.id = ANY ($2)) AS f \
+         WHERE f.chain IS NOT NULL",
         vec![owner.into(), SqlValue::ints(ids)],
     )?;
     let mut set = FingerprintSet::default();

@@ -2,6 +2,7 @@
 //! one after the other.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use throughline_search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
 use throughline_search::segments::IndexSegment;
@@ -11,15 +12,17 @@ use crate::record_search::source::{LookupTerms, SegmentLookup};
 use super::error::{PgError, PgResult};
 use super::search_index::IndexKind;
 use super::search_source::PostgresSource;
-use super::value::{self, SqlValue, int, values};
+use super::value::{self, SqlValue, int};
 
 /// Segments whose slices are read at once.
 const SEGMENTS_AT_ONCE: i64 = 64;
 /// Slices that are kept at hand.
 const MAX_SLICES: usize = 16 * 1024;
 
-/// The lists of rows that are in no sealed segment, block by block.
-type OpenBlocks = BTreeMap<usize, Vec<Vec<u8>>>;
+/// The lists of rows of a segment that is not sealed, block by block.
+pub(super) type OpenBlocks = BTreeMap<usize, Vec<Arc<[u8]>>>;
+/// The same of all such segments.
+pub(super) type OpenSegments = HashMap<IndexSegment, OpenBlocks>;
 
 /// Asks the segments of an owner's index.
 pub(super) struct PostgresLookup<'s, 'c> {
@@ -28,9 +31,6 @@ pub(super) struct PostgresLookup<'s, 'c> {
     slices: HashMap<(i64, i64, i64), Option<Vec<u8>>>,
     /// The segment that was asked last.
     last: Option<i64>,
-    /// By segment.
-    open: HashMap<IndexSegment, OpenBlocks>,
-    has_open: [bool; 2],
 }
 
 fn kind_of(segment: IndexSegment) -> IndexKind {
@@ -45,7 +45,7 @@ fn number_of(segment: IndexSegment) -> i64 {
 
 impl<'s, 'c> PostgresLookup<'s, 'c> {
     pub(super) fn new(source: &'s PostgresSource<'s, 'c>) -> Self {
-        Self { source, slices: HashMap::new(), last: None, open: HashMap::new(), has_open: [false; 2] }
+        Self { source, slices: HashMap::new(), last: None }
     }
 
     /// Whether a segment is sealed.
@@ -109,36 +109,13 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
     }
 
     /// The blocks of a segment that is not sealed.
-    fn open_blocks(&mut self, segment: IndexSegment) -> PgResult<Option<&OpenBlocks>> {
-        let kind = kind_of(segment);
-        let known = usize::try_from(kind.code()).unwrap_or_default();
-        if self.has_open.get(known) == Some(&false) {
-            self.read_open(kind)?;
-            self.has_open.iter_mut().skip(known).take(1).for_each(|has| *has = true);
-        }
-        Ok(self.open.get(&segment))
-    }
-
-    fn read_open(&mut self, kind: IndexKind) -> PgResult<()> {
-        let state = self.source.state(kind)?;
-        let rows = self.source.tx.query(
-            "SELECT fingerprints FROM search_open WHERE owner = $1 AND kind = $2 ORDER BY id",
-            values![self.source.owner, kind.code()],
-        )?;
-        let layout = kind.layout();
-        for (place, row) in (state.open_start()..).zip(&rows) {
-            let segment = IndexSegment::of_row(layout.first_row + place);
-            let block = (place % layout.segment_rows()) / layout.block_rows;
-            let lists = self.open.entry(segment).or_default();
-            let block = usize::try_from(block).unwrap_or_default();
-            lists.entry(block).or_default().push(value::bytes(row, 0)?.to_vec());
-        }
-        Ok(())
+    fn open_blocks(&self, segment: IndexSegment) -> PgResult<Option<&'s OpenBlocks>> {
+        Ok(self.source.open_segments(kind_of(segment))?.get(&segment))
     }
 }
 
 /// Whether the rows of a block hold one of some fingerprints. A list that is damaged may hold any.
-fn holds_one(lists: &[Vec<u8>], any: &[u32]) -> bool {
+fn holds_one(lists: &[Arc<[u8]>], any: &[u32]) -> bool {
     lists.iter().any(|list| match FingerprintList::new(list) {
         Some(list) => any.iter().any(|fingerprint| list.holds(*fingerprint)),
         None => true,

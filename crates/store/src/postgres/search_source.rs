@@ -1,13 +1,13 @@
 //! What a search reads of a record on a server. Rows are read many at a time: every question costs a journey.
 
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 use throughline_search::meaning::{Nearest, QuestionVector};
-use throughline_search::segments::ARTIFACT_ROWS;
+use throughline_search::segments::{ARTIFACT_ROWS, IndexSegment};
 use throughline_transcript::Role;
 use tokio_postgres::Row;
 
@@ -24,9 +24,10 @@ use crate::sessions::session::Session;
 use super::artifacts::{elsewhere, unpack};
 use super::connection::Tx;
 use super::error::{PgError, PgResult};
+use super::open_lists::OpenRow;
 use super::rows::{self, Access};
 use super::search_index::IndexKind;
-use super::search_lookup::PostgresLookup;
+use super::search_lookup::{OpenSegments, PostgresLookup};
 use super::sessions;
 use super::value::{self, SqlValue, count, int, opt_text, text, values};
 
@@ -63,7 +64,7 @@ pub(super) struct IndexState {
     /// Segments that are sealed.
     pub(super) sealed: i64,
     /// Messages or pieces of the rows after these, in order.
-    pub(super) open: Vec<i64>,
+    pub(super) open: Vec<OpenRow>,
     kind: IndexKind,
 }
 
@@ -92,11 +93,61 @@ pub(super) struct PostgresSource<'a, 'c> {
     states: [OnceCell<IndexState>; 2],
     /// What the rows of sealed segments stand for, where it was asked.
     ids: RefCell<KnownIds>,
+    /// The lists of the rows in no segment, by kind, once they were read.
+    open: [OnceCell<OpenSegments>; 2],
+    /// Rows that are read at once the next time: a search that went on so far goes on further, as a rule.
+    batch: Cell<usize>,
 }
 
 impl<'a, 'c> PostgresSource<'a, 'c> {
     pub(super) fn new(tx: &'a Tx<'c>, owner: &'a Owner) -> Self {
-        Self { tx, owner, states: Default::default(), ids: RefCell::default() }
+        Self {
+            tx,
+            owner,
+            states: Default::default(),
+            ids: RefCell::default(),
+            open: Default::default(),
+            batch: Cell::new(FIRST_ROWS),
+        }
+    }
+
+    /// The lists of the rows that are in no segment.
+    pub(super) fn open_segments(&self, kind: IndexKind) -> PgResult<&OpenSegments> {
+        let [messages, pieces] = &self.open;
+        let cell = match kind {
+            IndexKind::Message => messages,
+            IndexKind::Piece => pieces,
+        };
+        if let Some(open) = cell.get() {
+            return Ok(open);
+        }
+        let state = self.state(kind)?;
+        let held = self.tx.open_lists();
+        let mut lists = held.known(self.owner, kind, &state.open);
+        let missing: Vec<i64> =
+            state.open.iter().filter(|row| !lists.contains_key(row)).map(|row| row.id).collect();
+        if !missing.is_empty() {
+            // Usually either all of them or a few at the end.
+            let rows = self.tx.query(
+                "SELECT id, xmin::text::int8, fingerprints FROM search_open WHERE owner = $1 AND kind = $2 AND id >= $3",
+                values![self.owner, kind.code(), missing.iter().copied().min().unwrap_or_default()],
+            )?;
+            for row in &rows {
+                let written = OpenRow { id: int(row, 0)?, written_by: int(row, 1)? };
+                lists.insert(written, value::bytes(row, 2)?.into());
+            }
+            held.hold(self.owner, kind, lists.clone());
+        }
+        let layout = kind.layout();
+        let mut open = OpenSegments::new();
+        for (place, row) in (state.open_start()..).zip(&state.open) {
+            let Some(list) = lists.remove(row) else { continue };
+            let segment = IndexSegment::of_row(layout.first_row + place);
+            let block = (place % layout.segment_rows()) / layout.block_rows;
+            let blocks = open.entry(segment).or_default();
+            blocks.entry(usize::try_from(block).unwrap_or_default()).or_default().push(list);
+        }
+        Ok(cell.get_or_init(|| open))
     }
 
     /// The rows of a kind.
@@ -115,7 +166,7 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
                 values![self.owner, kind.code()],
             ),
             (
-                "SELECT id FROM search_open WHERE owner = $1 AND kind = $2 ORDER BY id",
+                "SELECT id, xmin::text::int8 FROM search_open WHERE owner = $1 AND kind = $2 ORDER BY id",
                 values![self.owner, kind.code()],
             ),
         ])?;
@@ -123,7 +174,8 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
             return Err(PgError::unreadable("the state of the index cannot be read"));
         };
         let sealed = sealed.first().map_or(Ok(0), |row| int(row, 0))?;
-        let open = open.iter().map(|row| int(row, 0)).collect::<PgResult<Vec<i64>>>()?;
+        let open = open.iter().map(|row| Ok(OpenRow { id: int(row, 0)?, written_by: int(row, 1)? }));
+        let open = open.collect::<PgResult<Vec<OpenRow>>>()?;
         Ok(cell.get_or_init(|| IndexState { sealed, open, kind }))
     }
 
@@ -152,7 +204,7 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         let id_of = |row: i64| {
             let place = row - first_row;
             match place.checked_sub(state.open_start()).and_then(|at| usize::try_from(at).ok()) {
-                Some(at) => state.open.get(at).copied(),
+                Some(at) => state.open.get(at).map(|row| row.id),
                 None => {
                     let ids = ids.get(&(kind.code(), place / size))?;
                     ids.get(usize::try_from(place % size).ok()?).copied()
@@ -171,10 +223,10 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         mut look: impl FnMut(i64, &Row) -> PgResult<ScanStep>,
     ) -> PgResult<ScanStep> {
         let mut rows = rows.peekable();
-        let mut size = FIRST_ROWS;
         while rows.peek().is_some() {
-            let some: Vec<i64> = rows.by_ref().take(size).collect();
-            size = (size * 4).min(MOST_ROWS);
+            let size = self.batch.get();
+            let some: Vec<i64> = rows.by_ref().take(size.max(FIRST_ROWS)).collect();
+            self.batch.set((size * 2).min(MOST_ROWS));
             let wanted = self.resolve(kind, &some)?;
             if wanted.is_empty() {
                 continue;
@@ -304,6 +356,10 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
             vec![self.owner.into(), SqlValue::ints(chains.iter().copied())],
         )?;
         int(&row, 0)
+    }
+
+    fn batch_rows(&self) -> i64 {
+        self.batch.get() as i64
     }
 
     fn lookup(&self) -> PgResult<PostgresLookup<'_, 'c>> {

@@ -134,7 +134,8 @@ pub(super) fn note_unindexed<S: SearchSource>(
     Ok(())
 }
 
-/// Calls `look` with the rows of blocks that hold what is wanted, the newest first, until it has seen enough.
+/// Calls `look` with the rows of blocks that hold what is wanted, the newest first, until it has seen enough. A source that is asked over a
+/// distance gets the rows of several segments together, few at first.
 fn each_block<S: SearchSource>(
     source: &S,
     segments: Vec<IndexSegment>,
@@ -152,7 +153,6 @@ fn each_block<S: SearchSource>(
         let mut found = holders.of(segment, wanted)?;
         within.iter().for_each(|within| found.keep(within));
         // Blocks that follow one another are read as one.
-        runs.clear();
         for block in found.descending() {
             let rows = segment.rows_of(block);
             match runs.last_mut() {
@@ -160,9 +160,15 @@ fn each_block<S: SearchSource>(
                 _ => runs.push(rows),
             }
         }
-        if !runs.is_empty() && look(&runs)? == ScanStep::No {
-            return Ok(());
+        if runs.iter().map(|run| run.end - run.start).sum::<i64>() >= source.batch_rows() {
+            if look(&runs)? == ScanStep::No {
+                return Ok(());
+            }
+            runs.clear();
         }
+    }
+    if !runs.is_empty() {
+        look(&runs)?;
     }
     Ok(())
 }

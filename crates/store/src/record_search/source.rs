@@ -96,6 +96,10 @@ pub(crate) trait SearchSource {
     fn piece_rows(&self) -> SourceResult<Self, Option<(i64, i64)>>;
     /// How many messages some chains have.
     fn messages_of(&self, chains: &[i64]) -> SourceResult<Self, i64>;
+    /// So many rows are gathered, of several segments where one has fewer, before they are read.
+    fn batch_rows(&self) -> i64 {
+        1
+    }
     /// The index as it is now.
     fn lookup(&self) -> SourceResult<Self, Self::Lookup<'_>>;
 

@@ -44,8 +44,8 @@ pub(crate) mod checks {
     pub(crate) use super::examination::NAMED;
     pub(crate) use super::problem::MessageLocation;
     pub(crate) use super::relations::{
-        RelationCheck, RelationChecks, SessionTotals, ViewRun, relation_findings,
-        sessions_with_broken_views as broken_views,
+        RelationCheck, RelationChecks, SessionTotals, ViewRun, dead_ends, has_wrong_counters,
+        relation_findings, right_places, sessions_with_broken_views as broken_views,
     };
 }
 

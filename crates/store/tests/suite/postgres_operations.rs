@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use throughline_store::{Depth, Examination, NewArtifact, PostgresStore, Store, StoreError};
-use throughline_testkit::PostgresServer;
+use throughline_store::{Dependants, Depth, Examination, NewArtifact, PostgresStore, Store, StoreError};
+use throughline_testkit::{Missing, PostgresServer, skip};
 
-use crate::contract::support::{folder_in, id, open, owner, said, say};
+use crate::contract::support::{compact, folder_in, id, open, owner, said, say};
 use crate::postgres_copy::{assert_same, database, record};
 
 /// A program of the newest PostgreSQL that is installed.
@@ -57,6 +57,43 @@ fn backup_by_pg_dump_is_restored_as_a_record() {
     // Both go on from there alike.
     say(&restored, "s3", &["after the backup"]);
     assert_same(&store, &restored);
+}
+
+/// What was deleted by mistake is there again after a recovery to a moment before it: a base backup, and the log after it.
+#[test]
+fn record_of_a_moment_is_recovered_from_the_archived_log() {
+    let Some(server) = PostgresServer::own() else {
+        return skip(&Missing::Program { name: "PostgreSQL", installed_by: "apt-get install postgresql" });
+    };
+    let url = server.empty_database();
+    let home = tempfile::tempdir().unwrap();
+    let (file, ..) = record(home.path(), 1_200);
+    let store = PostgresStore::open(&url, 4).unwrap();
+    store.copy_from(&file, &mut |_| ()).unwrap();
+    server.archive();
+    // Only the log has what is said after the base backup.
+    for store in [&file as &dyn Store, &store] {
+        say(store, "s3", &["after the base backup"]);
+        compact(store, "s4", "s4b", "notes");
+    }
+    server.name_moment("before_the_mistake");
+    store.delete(&owner(), &id("s3"), Dependants::Delete).unwrap();
+    say(&store, "s5", &["after the mistake"]);
+    server.name_moment("after_the_mistake");
+
+    let recovered = server.recovered_to("before_the_mistake");
+    let restored = PostgresStore::open(&recovered.address(url.rsplit('/').next().unwrap()), 4).unwrap();
+    let examination =
+        Examination { depth: Depth::Thorough, now_ms: 50, is_alive: &|_| true, artifacts: None };
+    let diagnosis = restored.examine(&examination, &mut |_| ()).unwrap();
+    assert!(diagnosis.is_well(), "{:?}", diagnosis.findings);
+    assert_same(&file, &restored);
+    assert!(store.session(&owner(), &id("s3")).is_err(), "it is still deleted where it was deleted");
+    // It is a record like any other. Numbers of messages go on behind those that the lost log may have given out.
+    say(&restored, "s5", &["what comes after a recovery"]);
+    let said = restored.messages(&owner(), &id("s5")).unwrap();
+    assert!(said.last().unwrap().json.as_str().contains("what comes after a recovery"));
+    assert!(said.is_sorted_by_key(|message| message.id));
 }
 
 #[test]

@@ -58,24 +58,25 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width:
 /// What mending did.
 pub(crate) fn mended(report: &RepairReport, path: &Path, width: usize) -> String {
     let mut out = String::new();
-    let Some(backup) = &report.backup else {
+    let words = |findings: &[RecordProblem]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let after = words(&report.after);
+    let gone: Vec<&RecordProblem> =
+        report.before.iter().filter(|finding| !after.contains(&finding.to_string())).collect();
+    if gone.is_empty() && report.backup.is_none() {
         let verdict =
             if report.after.is_empty() { "Nothing to repair" } else { "Nothing here can be repaired" };
         title(&mut out, &format!("{verdict}: {}", path_words(path)), width);
         findings(&mut out, &report.after, width);
         return out;
-    };
-    let words = |findings: &[RecordProblem]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let after = words(&report.after);
-    let gone: Vec<&RecordProblem> =
-        report.before.iter().filter(|finding| !after.contains(&finding.to_string())).collect();
+    }
     title(
         &mut out,
         &format!("Repaired {}: {}", counted(gone.len() as u64, "thing", "things"), path_words(path)),
         width,
     );
-    for line in wrap(&format!("as it was before: {}", path_words(backup)), width.saturating_sub(2), 2).lines()
-    {
+    let before = report.backup.as_ref().map(|backup| format!("as it was before: {}", path_words(backup)));
+    let before = before.map(|words| wrap(&words, width.saturating_sub(2), 2)).unwrap_or_default();
+    for line in before.lines() {
         let _ = writeln!(out, "  {line}");
     }
     for finding in gone {

@@ -12,6 +12,7 @@ type Open = Arc<Mutex<Vec<(TcpStream, UnixStream)>>>;
 pub(crate) struct CutProxy {
     address: SocketAddr,
     open: Open,
+    socket: Arc<Mutex<PathBuf>>,
 }
 
 impl CutProxy {
@@ -20,10 +21,11 @@ impl CutProxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let open = Open::default();
-        let (all, socket) = (Arc::clone(&open), socket.to_owned());
+        let place = Arc::new(Mutex::new(socket.to_owned()));
+        let (all, socket) = (Arc::clone(&open), Arc::clone(&place));
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (all, socket): (Open, PathBuf) = (Arc::clone(&all), socket.clone());
+                let (all, socket): (Open, PathBuf) = (Arc::clone(&all), socket.lock().unwrap().clone());
                 std::thread::spawn(move || {
                     // A server that is away: the client's connection closes at once.
                     let Ok(server) = UnixStream::connect(&socket) else { return };
@@ -36,7 +38,12 @@ impl CutProxy {
                 });
             }
         });
-        Self { address, open }
+        Self { address, open, socket: place }
+    }
+
+    /// Has new connections reach another server.
+    pub(crate) fn move_to(&self, socket: &Path) {
+        socket.clone_into(&mut self.socket.lock().unwrap());
     }
 
     pub(crate) fn port(&self) -> u16 {

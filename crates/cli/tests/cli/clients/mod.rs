@@ -15,6 +15,8 @@ mod faults;
 mod fleet;
 #[cfg(feature = "postgres")]
 mod fleet_kills;
+#[cfg(feature = "postgres")]
+mod fleet_load;
 pub(crate) mod gateway;
 mod hermes;
 mod hermes_engine;

@@ -225,7 +225,7 @@ pub(crate) fn relation_findings(
 }
 
 /// Sessions that were compacted and nothing came after.
-pub(super) fn dead_ends(relation_checks: &RelationChecks) -> impl Iterator<Item = &RelationCheck> {
+pub(crate) fn dead_ends(relation_checks: &RelationChecks) -> impl Iterator<Item = &RelationCheck> {
     let tips = tips(relation_checks);
     let ended =
         |checked: &&RelationCheck| checked.end_reason.as_deref() == Some(EndReason::COMPRESSION.as_str());
@@ -245,17 +245,17 @@ fn has_lost_parent(checked: &RelationCheck, relation_checks: &RelationChecks) ->
 }
 
 /// Whether what is kept of a session is not what is there. Where messages are lost, their place stays theirs.
-pub(super) fn has_wrong_counters(checked: &RelationCheck) -> bool {
+pub(crate) fn has_wrong_counters(checked: &RelationCheck) -> bool {
     checked.kept != checked.counted || checked.next_seq_by_messages() != checked.next_seq
 }
 
 /// Where a session belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TreePosition {
-    pub(super) tree: i64,
-    pub(super) is_tip: bool,
-    pub(super) is_attached: bool,
-    pub(super) parent: Option<i64>,
+pub(crate) struct TreePosition {
+    pub(crate) tree: i64,
+    pub(crate) is_tip: bool,
+    pub(crate) is_attached: bool,
+    pub(crate) parent: Option<i64>,
 }
 
 /// The parent of a session. Parents are older than what hangs on them, but for sub-agents and side calls that were attached
@@ -295,7 +295,7 @@ fn tree_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> i64 {
 }
 
 /// Where sessions belong whose place is recorded wrongly.
-pub(super) fn right_places(relation_checks: &RelationChecks) -> HashMap<i64, TreePosition> {
+pub(crate) fn right_places(relation_checks: &RelationChecks) -> HashMap<i64, TreePosition> {
     let tips = tips(relation_checks);
     let mut wrong = HashMap::new();
     for checked in relation_checks.values() {

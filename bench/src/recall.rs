@@ -351,10 +351,26 @@ pub(crate) fn recalled(store: &SqliteStore, question: &str, depth: usize) -> Res
     Ok(first_passages(&search(store, question, Words::Only)?, depth).0)
 }
 
-/// The same by plain BM25 over windows of these texts, for several questions.
-pub(crate) fn recalled_plainly(texts: &[String], questions: &[String], depth: usize) -> Vec<String> {
+/// What plain BM25 finds for a question about a string.
+pub(crate) struct PlainFinding {
+    /// The first passages.
+    pub(crate) text: String,
+    /// Whether the question has a word of any passage with the string.
+    pub(crate) shares_word: bool,
+}
+
+/// What plain BM25 finds in messages for questions, each about a string.
+pub(crate) fn recalled_plainly(
+    texts: &[String],
+    questions: &[(String, &str)],
+    depth: usize,
+) -> Vec<PlainFinding> {
     let windows = Windows::new(texts);
-    questions.iter().map(|question| first_passages(&windows.ranked(question, depth), depth).0).collect()
+    let finding = |(question, wanted): &(String, &str)| PlainFinding {
+        text: first_passages(&windows.ranked(question, depth), depth).0,
+        shares_word: windows.shares_word(question, |window| crate::anchor::stands_in(window, wanted)),
+    };
+    questions.iter().map(finding).collect()
 }
 
 /// Whether the first passages answer a question.

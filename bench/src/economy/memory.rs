@@ -161,14 +161,26 @@ fn needs(recording: &Recording, texts: &[String], finder: &AnchorFinder) -> Vec<
     needs
 }
 
-/// For each need that some mode misses: whether a recall finds the anchor, and whether plain BM25 does.
+/// What a search finds of an anchor that is not in a view.
+#[derive(Clone, Copy, Debug, Default)]
+struct LookedUp {
+    /// The search of the record does.
+    found: bool,
+    /// Plain BM25 does.
+    found_plainly: bool,
+    /// The question has a word of any passage with the anchor: no search by words finds more.
+    shares_word: bool,
+}
+
+/// For each need that some mode misses: whether a recall finds the anchor, whether plain BM25 does, and whether any search
+/// by words could.
 fn looked_up(
     watched: &Watched,
     recording: &Recording,
     missed: &[bool],
     folder: &Path,
-) -> Result<Vec<(bool, bool)>, String> {
-    let mut found = vec![(false, false); watched.needs.len()];
+) -> Result<Vec<LookedUp>, String> {
+    let mut found = vec![LookedUp::default(); watched.needs.len()];
     let store =
         SqliteStore::open(&folder.join(format!("{}.db", watched.name.replace('/', "-"))), 1).map_err(told)?;
     let (owner, id) = (Owner::default(), SessionId::from_text("watched"));
@@ -210,16 +222,20 @@ fn looked_up(
         });
         store.append(&owner, &id, new.collect()).map_err(told)?;
         let words = last_words(recording, call.answer.clone());
-        let questions: Vec<String> = asked
+        let questions: Vec<(String, &str)> = asked
             .iter()
             .filter_map(|at| watched.needs.get(*at))
-            .map(|need| words.replace(&need.anchor, " "))
+            .map(|need| (words.replace(&need.anchor, " "), need.anchor.as_str()))
             .collect();
         let plainly = recalled_plainly(watched.texts.get(..next).unwrap_or_default(), &questions, PASSAGES);
-        for ((at, question), plain) in asked.iter().zip(&questions).zip(plainly) {
+        for ((at, (question, _)), plain) in asked.iter().zip(&questions).zip(plainly) {
             let (Some(need), Some(place)) = (watched.needs.get(*at), found.get_mut(*at)) else { continue };
             let ranked = recalled(&store, question, PASSAGES)?;
-            *place = (stands_in(&ranked, &need.anchor), stands_in(&plain, &need.anchor));
+            *place = LookedUp {
+                found: stands_in(&ranked, &need.anchor),
+                found_plainly: stands_in(&plain.text, &need.anchor),
+                shares_word: plain.shares_word,
+            };
         }
     }
     Ok(found)
@@ -253,7 +269,7 @@ pub(super) fn table(
         lookups.push(looked_up(watched, recording, &missed, folder.path())?);
     }
     let mut out = format!(
-        "{:<22} {:>7} {:>7} {:>6} {:>6} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8}\n",
+        "{:<22} {:>7} {:>7} {:>6} {:>6} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}\n",
         "memory",
         "tokens",
         "probes",
@@ -265,7 +281,8 @@ pub(super) fn table(
         "in view",
         "or recall",
         "recall",
-        "BM25"
+        "BM25",
+        "words"
     );
     if lists_missing {
         for ((watched, _), lookup) in first.sessions.iter().zip(&lookups) {
@@ -277,16 +294,28 @@ pub(super) fn table(
                 modes.iter().any(|(_, mode)| of_mode(mode) == Some(false))
             };
             let missing = watched.needs.iter().zip(lookup).enumerate();
-            for (_, (need, (is_found, is_plain))) in missing.filter(|(at, _)| is_missed(*at)) {
-                let words = |found: &bool| if *found { "found" } else { "not found" };
+            for (_, (need, lookup)) in missing.filter(|(at, _)| is_missed(*at)) {
+                let words = |found: bool| if found { "found" } else { "not found" };
                 let _ = writeln!(
                     out,
                     "  {} call {}: {} {} (BM25 {})",
                     watched.name,
                     need.call,
                     need.anchor,
-                    words(is_found),
-                    words(is_plain)
+                    words(lookup.found),
+                    words(lookup.found_plainly)
+                );
+            }
+        }
+    }
+    if lists_missing {
+        for (name, mode) in modes {
+            for (session, view) in &mode.views {
+                let notes = if view.notes.is_some() { "compacted" } else { "whole" };
+                let _ = writeln!(
+                    out,
+                    "  {name}: {session} {} tokens, {} of {} questions, {notes}",
+                    view.tokens, view.answered, view.probes
                 );
             }
         }
@@ -296,21 +325,23 @@ pub(super) fn table(
         let sum = |of: fn(&ViewScore) -> usize| views.clone().map(of).sum::<usize>();
         let tokens = sum(|view| view.tokens) as f64 / mode.views.len().max(1) as f64;
         let (noted, noted_first) = notes_beside(mode, first);
-        let (mut needs, mut present, mut either, mut missing, mut found, mut plain) = (0, 0, 0, 0, 0, 0);
+        let (mut needs, mut present, mut either, mut missing, mut found, mut plain, mut shares) =
+            (0, 0, 0, 0, 0, 0, 0);
         for ((_, seen), lookup) in mode.sessions.iter().zip(&lookups) {
-            for (is_present, (is_found, is_plain)) in seen.iter().zip(lookup) {
+            for (is_present, lookup) in seen.iter().zip(lookup) {
                 needs += 1;
                 present += usize::from(*is_present);
-                either += usize::from(*is_present || *is_found);
+                either += usize::from(*is_present || lookup.found);
                 missing += usize::from(!is_present);
-                found += usize::from(!is_present && *is_found);
-                plain += usize::from(!is_present && *is_plain);
+                found += usize::from(!is_present && lookup.found);
+                plain += usize::from(!is_present && lookup.found_plainly);
+                shares += usize::from(!is_present && lookup.shares_word);
             }
         }
         let own_size = mode.views.iter().map(|(_, view)| asked_percent(view.tokens as f64)).sum::<f64>();
         let _ = writeln!(
             out,
-            "{name:<22} {tokens:>7.0} {:>6.1}% {:>5.1}% {:>5.1}% {noted:>5.1}% {noted_first:>6.1}% {needs:>8} {:>7.1}% {:>8.1}% {:>7.1}% {:>7.1}%",
+            "{name:<22} {tokens:>7.0} {:>6.1}% {:>5.1}% {:>5.1}% {noted:>5.1}% {noted_first:>6.1}% {needs:>8} {:>7.1}% {:>8.1}% {:>7.1}% {:>7.1}% {:>7.1}%",
             share(sum(|view| view.answered), sum(|view| view.probes)),
             asked_percent(tokens),
             own_size / mode.views.len().max(1) as f64,
@@ -318,13 +349,14 @@ pub(super) fn table(
             share(either, needs),
             share(found, missing),
             share(plain, missing),
+            share(shares, missing),
         );
     }
     out.push_str(
         "tokens, probes: of the messages sent where a session was marked, and the share of the questions that they answer; asked: what a view \n\
          of that mean size has to answer; each: the mean of what each has to answer at its own size. noted: everything that was marked, in notes, where this mode and `off` both have notes; (off): in those of \n\
          `off`. anchors: uses of exact strings that were in the conversation before; in view: of those sent; or recall: or in the first five \n\
-         passages of one search; recall, BM25: of those missing in the view, by the search of the record and by plain BM25.\n",
+         passages of one search; recall, BM25: of those missing in the view, by the search of the record and by plain BM25; words: of those missing, where the question has any word of a passage with the string.\n",
     );
     Ok(out)
 }

@@ -87,6 +87,15 @@ impl Windows {
         ranked.into_iter().take(limit).filter_map(|(_, at)| self.shown(at)).collect()
     }
 
+    /// Whether any window that a test accepts has a word of the question: no search by words finds the others.
+    pub(super) fn shares_word(&self, question: &str, holds: impl Fn(&str) -> bool) -> bool {
+        let stop_words: HashSet<String> = terms(STOP_WORDS, &self.stemmer).collect();
+        let wanted: HashSet<String> =
+            terms(question, &self.stemmer).filter(|term| !stop_words.contains(term)).collect();
+        let mut windows = self.windows.iter();
+        windows.any(|(_, text, counts)| wanted.iter().any(|term| counts.contains_key(term)) && holds(text))
+    }
+
     /// The last windows, the newest first.
     pub(super) fn newest(&self, limit: usize) -> Vec<Shown> {
         (0..self.windows.len()).rev().take(limit).filter_map(|at| self.shown(at)).collect()

@@ -97,9 +97,9 @@ impl Agent {
         Self::hold(setup, in_order, session, prompt).await
     }
 
-    /// Takes a conversation up where it stands, with the system prompt and the tools it was begun with, byte for byte;
-    /// `prompt` is for one that never sent any. Where the tools are others by now, those take their place when the prefix is
-    /// written anyway: with the next compaction, or at once where the cache is cold and none of the old ones goes away.
+    /// Resumes a conversation with the system prompt and the tools it began with, byte for byte; `prompt` is used if it
+    /// never sent any. If the tools have changed since, the new ones replace them when the prefix is rewritten anyway:
+    /// with the next compaction, or at once if the cache is cold and no old tool disappears.
     pub async fn resume(setup: AgentSetup, id: &SessionId, prompt: &str) -> Result<Self, SessionError> {
         let (setup, in_order) = own(setup);
         let session = ManagedSession::open(setup.session.clone(), id).await?;

@@ -48,7 +48,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// The permission that `Answer::Session` gives, in words: exactly that and nothing else.
+    /// What `Answer::Session` would allow, in words; it allows nothing else.
     #[must_use]
     pub fn session_words(&self) -> String {
         self.grants.iter().map(Grant::words).collect::<Vec<_>>().join(", and ")

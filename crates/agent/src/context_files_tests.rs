@@ -24,7 +24,7 @@ fn from_the_root_of_the_repository_down_one_file_a_folder() {
 }
 
 #[test]
-fn what_is_no_text_is_left_out() {
+fn files_that_are_not_text_are_left_out() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("AGENTS.md"), [0xff, 0xfe, 0x00]).unwrap();
     assert_eq!(context_files(place.path()), []);

@@ -54,7 +54,7 @@ impl Analysis<'_> {
         (self.files)(path)
     }
 
-    /// A command line, at this depth within others.
+    /// Checks a command line nested this deep in others.
     fn script(&mut self, text: &str, depth: usize) {
         self.scripts += 1;
         if depth > MAX_NESTED || self.scripts > MAX_SCRIPTS {
@@ -131,7 +131,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Checks what is piped into a program that runs its input.
+    /// Checks pipes into programs that run their input.
     fn pipelines(&mut self, script: &Script, depth: usize) {
         let mut runs: Vec<(Vec<Range<usize>>, usize)> = Vec::new();
         for stages in &script.pipelines {

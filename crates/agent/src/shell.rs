@@ -9,7 +9,8 @@ use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser};
 
-/// Stands in a word for what is only known once it runs. Read again as a command line it is just that: unknown.
+/// Replaces, in a word, the part that is known only at run time. It parses as an expansion, so it stays unknown when a
+/// word is read as a command line.
 pub(crate) const UNKNOWN: &str = "${_}";
 /// Longer command lines are not read; people write far shorter ones.
 const MAX_BYTES: usize = 64 * 1024;
@@ -94,8 +95,8 @@ pub(crate) struct Function {
 /// A whole command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
-    /// Every program it may run, those inside of words too. Programs that are part of a statement or a word follow each
-    /// other, so that a range names them.
+    /// Every program it may run, including those inside words. The programs of one statement or word are consecutive,
+    /// so that a range denotes them.
     pub(crate) steps: Vec<Step>,
     /// The pipelines: the steps of each stage.
     pub(crate) pipelines: Vec<Vec<Range<usize>>>,
@@ -324,7 +325,8 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// A here-document, and what the grammar hangs on its first line: more words, other redirections, a pipe, a list.
+    /// A here-document, and the nodes that the grammar attaches to its first line: more words, other redirections, a
+    /// pipe, a list.
     fn heredoc(&mut self, node: Node<'_>, steps: &Range<usize>, depth: usize) {
         let children = named_children(node);
         let place = |kind: &str| children.iter().find(|child| child.kind() == kind).map(Node::byte_range);
@@ -421,7 +423,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// Text in which other things stand: they become unknown, everything around them is as it is.
+    /// Text with expansions in it: they become unknown, and the text around them stays.
     fn with_gaps(&mut self, node: Node<'_>, within: Range<usize>, depth: usize, quotes: Quotes) -> Word {
         let mut word = Word::fixed("");
         let mut at = within.start;

@@ -36,7 +36,7 @@ fn programs_are_found_with_their_words() {
 }
 
 #[test]
-fn redirections_say_what_becomes_of_files() {
+fn redirections_are_read_with_their_effect_on_files() {
     use Redirect::{Adds, Reads, Replaces};
     let named = |redirect, file: &str| (redirect, file.to_owned());
     assert_eq!(files("a > b 2> c"), [named(Replaces, "b"), named(Replaces, "c")]);

@@ -59,7 +59,7 @@ pub(crate) fn has_hidden(text: &str, strictness: Strictness) -> bool {
     })
 }
 
-/// Whether the first character of `rest` is hidden where it stands.
+/// Whether the first character of `rest` is invisible at its position.
 fn is_hidden_at(previous: Option<char>, rest: &str, strictness: Strictness) -> bool {
     let mut rest = rest.chars();
     let Some(c) = rest.next() else { return false };

@@ -21,7 +21,7 @@ pub(crate) fn read(app: &App) -> Result<AccessTokens, CliError> {
     let wrong = |why: String| {
         CliError::new(Exit::BadConfig, format!("the list of tokens cannot be used: {}", path_words(&path)))
             .because(why)
-            .hint("nothing was changed; mend the file, or move it away and make new tokens")
+            .hint("nothing was changed; repair the file, or move it away and make new tokens")
     };
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -48,7 +48,7 @@ pub(crate) fn change<T>(
     Ok(done)
 }
 
-/// Whether there is a list, empty or not: then access tokens are demanded.
+/// Whether the list exists. If it does, even empty, access tokens are required.
 pub(crate) fn exists(app: &App) -> bool {
     path(app).symlink_metadata().is_ok()
 }

@@ -8,9 +8,10 @@ use throughline_store::Millis;
 
 use crate::app::App;
 
-/// Folders inside folders that are looked into: the date folders of Codex are three deep.
+/// The deepest folder that is searched: the date folders of Codex are three deep.
 const MAX_DEPTH: usize = 6;
-/// Entries that are looked at in one place. A history of years has some thousand; the bound is for folders that are none.
+/// The most entries that are read in one folder. A history of years has a few thousand; the limit is for folders that
+/// hold no history.
 const MAX_ENTRIES: usize = 100_000;
 
 /// A place where a program keeps its history.

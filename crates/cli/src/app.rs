@@ -54,7 +54,7 @@ pub(crate) enum CursorControl {
     No,
 }
 
-/// What a command knows of its surroundings: folders, environment, terminal, clock.
+/// The environment of a command: folders, variables, terminal, clock.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     /// Where Throughline keeps its own files.
@@ -75,7 +75,7 @@ pub(crate) struct App {
     pub(crate) colour_stdout: bool,
     /// Whether stderr takes colours.
     pub(crate) colour_stderr: bool,
-    /// Whether somebody watches stderr, so that a line that changes makes sense.
+    /// Whether stderr is a terminal that somebody watches, so that progress lines can be redrawn.
     pub(crate) watched: bool,
     /// Whether somebody can be asked.
     pub(crate) can_ask: bool,
@@ -179,7 +179,7 @@ impl App {
         Self { in_chat: true, ..self.clone() }
     }
 
-    /// A hint of the program's own, in the words that hold where it is read.
+    /// A hint with the command names of the place where it is shown: slash commands in a chat.
     pub(crate) fn hint_words<'a>(&self, hint: &'a str) -> Cow<'a, str> {
         if self.in_chat { Cow::Owned(chat_words(hint)) } else { Cow::Borrowed(hint) }
     }
@@ -259,8 +259,7 @@ impl App {
         (read > 0).then(|| line.trim().to_owned())
     }
 
-    /// Writes lines for people to stdout; colours are removed where they are not wanted, and a terminal that is too narrow
-    /// for a line does not break its words.
+    /// Writes lines for people to stdout; colours are removed if they are off, and lines are wrapped between words.
     pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
         let text = fitting(text, io::stdout().is_terminal());
         let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
@@ -338,7 +337,7 @@ fn chat_words(hint: &str) -> String {
     hint
 }
 
-/// Lines as they fit a terminal; elsewhere they are what they are.
+/// Wraps lines for a terminal; other outputs get them unchanged.
 fn fitting(text: &str, is_terminal: bool) -> Cow<'_, str> {
     let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
     match columns.filter(|columns| is_terminal && *columns > 0) {
@@ -357,7 +356,7 @@ fn choice(colour: bool) -> ColorChoice {
     if colour { ColorChoice::Always } else { ColorChoice::Never }
 }
 
-/// A reader that has seen enough closes the pipe; that is its right, not a failure.
+/// A closed pipe is not a failure: the reader has seen enough.
 fn unless_reader_left(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -47,7 +47,7 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn a_fixed_clock_stands_still_and_a_broken_one_is_refused() {
+fn fixed_clock_does_not_move_and_an_invalid_one_is_refused() {
     let Clock::Fixed(now) = clock(Some("2026-11-15T12:00:00Z")).unwrap() else { panic!("not fixed") };
     assert_eq!(now.ms, 1_794_744_000_000);
     assert!(matches!(clock(None).unwrap(), Clock::System(_)));
@@ -66,4 +66,16 @@ fn seeded_chance_repeats_itself_and_other_chance_does_not() {
     assert_ne!(first, draw(random(Some("8"))));
     assert!(first[0] != first[1] && first[1] != first[2]);
     assert_ne!(draw(RandomSource::System), draw(RandomSource::System));
+}
+
+#[test]
+fn hints_within_a_chat_name_slash_commands_and_say_what_needs_a_shell() {
+    let home = tempfile::tempdir().unwrap();
+    let app = App::for_tests(home.path().to_owned());
+    let hint = "`throughline sessions --all` lists them; `throughline doctor` examines the record";
+    assert_eq!(app.hint_words(hint), hint);
+    assert_eq!(
+        app.within_chat().hint_words(hint),
+        "/sessions --all lists them; `throughline doctor` in a shell examines the record"
+    );
 }

@@ -20,19 +20,19 @@ pub(crate) struct ClientProgram {
     aliases: &'static [&'static str],
     /// ... and what people call it.
     pub(crate) title: &'static str,
-    /// How it is started; `None` where it has no command of its own.
+    /// The command that starts it; `None` if it has none.
     pub(crate) launch: Option<ClientLaunch>,
     /// Its settings files and what `setup` writes into them, the address of the gateway first.
     pub(crate) settings: &'static [SettingsFile],
     /// The wire formats it uses.
     pub(crate) wires: &'static str,
-    /// By what the gateway tells its sessions apart.
+    /// How the gateway distinguishes its sessions.
     pub(crate) sessions: &'static str,
     /// What it does when the window overflows and no gateway is there.
     pub(crate) overflow: &'static str,
     /// The versions it was tried with, past a compaction: the oldest and the newest.
     pub(crate) tested: Option<(&'static str, &'static str)>,
-    /// How it is pointed at a gateway, in one line, ...
+    /// How to point it at a gateway, in one line, ...
     in_short: &'static str,
     /// ... and everything that has to be typed or written.
     how_to: &'static str,
@@ -62,8 +62,8 @@ pub(crate) struct ClientLaunch {
 pub(crate) enum LaunchFile {
     /// A file with this name and text.
     Text { name: &'static str, text: &'static str },
-    /// A copy of the client's first settings file in which every address at these paths is the gateway's. What the client
-    /// writes into the copy is written back when it ends.
+    /// A copy of the client's first settings file with the address of the gateway at these paths. Changes that the
+    /// client makes to the copy are written back when it ends.
     Copy { addresses: &'static [(&'static [&'static str], &'static str)] },
 }
 
@@ -140,7 +140,7 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         ],
         wires: "anthropic",
         sessions: "its header `x-claude-code-session-id`, else the conversation itself",
-        overflow: "compacts by itself with a summary by the model; stops if the prompt is too long even so",
+        overflow: "compacts by itself with a summary by the model; stops if the prompt is still too long",
         tested: Some(("2.1.197", "2.1.197")),
         in_short: "ANTHROPIC_BASE_URL={url} claude",
         how_to: "export ANTHROPIC_BASE_URL={url}\nclaude\n",
@@ -175,7 +175,7 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         }],
         wires: "responses",
         sessions: "its `prompt_cache_key`, else the conversation itself",
-        overflow: "asks the server to compact, or for a summary; stops if the context is too long even so",
+        overflow: "asks the server to compact or to write a summary; stops if the context is still too long",
         tested: Some(("0.166.0", "0.166.0")),
         in_short: "throughline serve --show codex",
         how_to: "# ~/.codex/config.toml\nmodel_provider = \"throughline\"\n\n[model_providers.throughline]\nname = \"Throughline\"\nbase_url = \"{url}/v1\"\nenv_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n",
@@ -245,7 +245,7 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         }],
         wires: "chat, anthropic",
         sessions: "the conversation itself",
-        overflow: "summarises its own history; stops with advice if the context is too long even so",
+        overflow: "summarises its own history; stops with advice if the context is still too long",
         tested: Some(("0.86.2", "0.86.2")),
         in_short: "OPENAI_API_BASE={url}/v1 aider --model openai/MODEL",
         how_to: "export OPENAI_API_BASE={url}/v1\naider --model openai/MODEL\n",

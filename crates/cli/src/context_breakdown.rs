@@ -182,7 +182,7 @@ struct BreakdownBuilder<'a> {
     tools: HashMap<String, ToolTally>,
     /// The tool of each call id.
     names: HashMap<String, String>,
-    /// The commands of calls that ran one, by the id of the call.
+    /// The command of each call that ran one, by call id.
     commands: HashMap<String, String>,
     /// Pieces of the message at hand.
     pieces: Vec<CountedPiece>,

@@ -78,7 +78,7 @@ pub(crate) struct Engines {
 }
 
 impl Engines {
-    /// Finds the models that write summaries; with the engines comes what is wrong with models that cannot.
+    /// Finds the models that write summaries. Also returns what is wrong with those that cannot.
     pub(crate) async fn find(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), CliError> {
         let wishes = SummarySettings::of(parts.settings);
         Self::with_summaries_by(wishes, parts).await
@@ -225,7 +225,7 @@ impl Engines {
         Ok(self.with_fallback(Arc::new(engine)))
     }
 
-    /// With the built-in engine behind it, where the settings say so.
+    /// Adds the built-in engine as a fallback if the settings ask for one.
     fn with_fallback(&self, engine: Arc<dyn ContextEngine>) -> Arc<dyn ContextEngine> {
         if self.fallback == EngineFallback::Nobody {
             return engine;
@@ -275,7 +275,7 @@ impl Engines {
         self
     }
 
-    /// Engines that show what a compaction would come to: by rules, and nothing is kept.
+    /// Engines for previews: they summarise by rules and store nothing.
     pub(crate) fn for_previews(&self) -> Vec<(&'static str, EngineSource)> {
         let (own, lossless) = (self.clone(), self.clone());
         let rules = Arc::new(OneSummariser(Arc::new(RuleSummariser)));

@@ -38,7 +38,7 @@ impl Exit {
     }
 }
 
-/// Why a command could not be carried out, in words for the person who ran it.
+/// The failure of a command, in words for the person who ran it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CliError {
     exit: Exit,
@@ -89,7 +89,7 @@ impl CliError {
         crate::ui::text::on_one_line(&parts.map(String::as_str).collect::<Vec<_>>().join(": "))
     }
 
-    /// The message as it goes to stderr, with colours that the stream removes where they are not wanted.
+    /// The message as it goes to stderr, with colours that the stream removes if they are off.
     pub(crate) fn render(&self) -> String {
         let mut out = String::new();
         section(&mut out, &"error".red().bold().to_string(), "error".len(), &self.what);
@@ -103,7 +103,7 @@ impl CliError {
     }
 }
 
-/// A label and its text; further lines of the text stand under the first.
+/// A label and its text; further lines of the text are aligned with the first.
 fn section(out: &mut String, label: &str, label_columns: usize, text: &str) {
     for (index, line) in text.lines().enumerate() {
         if index == 0 {

@@ -82,13 +82,13 @@ fn unreadable(name: &str, error: &io::Error) -> CliError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TranscriptFile {
     pub(crate) path: PathBuf,
-    /// Whether the user named it, rather than a folder it lies in.
+    /// Whether the user named the file itself, not a folder that contains it.
     pub(crate) was_named: bool,
 }
 
 /// How deep folders are looked into.
 const MAX_DEPTH: usize = 16;
-/// Endings of files in folders that may be transcripts, before `.gz`.
+/// Extensions, without `.gz`, of files in a folder that may be transcripts.
 const TRANSCRIPT_ENDINGS: [&str; 4] = [".jsonl", ".json", ".ndjson", ".traj"];
 
 /// The files that were named, and in the place of each folder those in it that may be transcripts, sorted by path.
@@ -262,7 +262,7 @@ fn replace(
     Ok(())
 }
 
-/// Engines that lie in the folder of plugins; none where it cannot be read.
+/// The engines in the plugins folder; none if it cannot be read.
 pub(crate) fn engine_directories(home: &Path) -> Vec<EngineDirectory> {
     let Ok(entries) = fs::read_dir(home.join("plugins").join("context_engine")) else { return Vec::new() };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir());

@@ -29,7 +29,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) struct RunningGateway {
     /// Where it listens, as a base URL.
     pub(crate) url: String,
-    /// The one server it asks, if it was started with one.
+    /// The only upstream it uses, if it was started with one.
     pub(crate) upstream: Option<String>,
     /// The name of its lock, if it was started by `run`.
     pub(crate) for_runs: Option<String>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
 
-/// Files in it that let their reader in, or tell who was.
+/// Files in it that grant access to their reader, or that name those who had access.
 const SECRET_FILES: [&str; 4] = ["tokens.json", "tokens.lock", "gateway.key", "history"];
 
 /// Makes the home directory if it is not there. Rights that others have to it are removed, with a note to the user.

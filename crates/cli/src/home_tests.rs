@@ -28,7 +28,7 @@ fn whatever_is_made_first_is_private() {
 }
 
 #[test]
-fn what_was_open_is_closed() {
+fn open_permissions_are_closed() {
     let folder = tempfile::tempdir().unwrap();
     let app = context_at(folder.path().join("home"));
     std::fs::create_dir(&app.home).unwrap();

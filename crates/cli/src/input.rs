@@ -16,7 +16,7 @@ use crate::ui::text::{counted, on_one_line};
 /// A file with thousands of broken lines is described by its first ones.
 const MAX_NOTES_SHOWN: usize = 20;
 
-/// What the first bytes of a UTF-16 file are.
+/// The byte order marks of UTF-16.
 const UTF16_MARKS: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 
 /// Whether the bytes as they were read are needed later.
@@ -40,7 +40,7 @@ pub(crate) struct TranscriptInput {
     pub(crate) original: Option<Vec<u8>>,
 }
 
-/// Reads, unpacks and decodes the input. What the reader noted goes to stderr.
+/// Reads, unpacks and decodes the input. Notes of the reader go to stderr.
 pub(crate) fn load_input(
     app: &App,
     args: &TranscriptArgs,
@@ -64,7 +64,7 @@ pub(crate) fn load_input(
     Ok(TranscriptInput { name, bytes, transcript, original })
 }
 
-/// Reads, unpacks and decodes a file. What the reader noted is in the transcript.
+/// Reads, unpacks and decodes a file. Notes of the reader are in the transcript.
 pub(crate) fn read_transcript(
     file: &Path,
     options: &DecodeOptions,

@@ -105,7 +105,9 @@ impl TranscriptLimits {
             }
             None => counter,
         };
-        let fixed_tokens = counter.preamble(&transcript.preamble);
+        // Limits are worked out from the same estimate as those of the conversation itself.
+        let fixed_tokens =
+            size.map_or_else(|| counter.preamble(&transcript.preamble), |size| size.fixed_tokens);
         let limits = Limits::beside(&policy, fixed_tokens).map_err(|error| refused(error, &window))?;
         let price_source = PriceSource { catalogue, seller: loaded.settings.model.provider.clone() };
         Ok(Self {
@@ -145,12 +147,12 @@ impl TranscriptLimits {
         self.limits.threshold_tokens.effective
     }
 
-    /// What the user should know about how limits were found.
+    /// Prints notes about the origin of the limits.
     pub(crate) fn print_notes(&self, app: &App) {
         self.notes.iter().for_each(|note| app.note(note));
     }
 
-    /// Each limit as configured and in force, with why they differ or where it came from.
+    /// Each limit as configured and as in force, with the reason for the difference or its origin.
     pub(crate) fn limits(&self) -> Vec<(String, LimitInForce)> {
         let Limits {
             threshold_tokens,

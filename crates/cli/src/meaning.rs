@@ -41,18 +41,18 @@ pub(crate) fn make_vectors(
 fn attach(app: &App, settings: &Settings, store: &RecordStore) -> Option<Arc<ConfiguredEmbedder>> {
     let configured = embedder(app, settings);
     let embedder = configured.unwrap_or_else(|error| {
-        app.warn(&format!("search goes by words alone: {}", error.whole_on_one_line()));
+        app.warn(&format!("only words are searched: {}", error.whole_on_one_line()));
         None
     })?;
     let Some(store) = store.in_file() else {
-        app.warn("search goes by words alone: search by meaning is not available on PostgreSQL yet");
+        app.warn("only words are searched: search by meaning is not available on PostgreSQL yet");
         return None;
     };
     store.use_embedder(Arc::<ConfiguredEmbedder>::clone(&embedder));
     Some(embedder)
 }
 
-/// What is sent along with what a person says.
+/// Which passages of the record are sent along with a message of a person.
 pub(crate) fn automatic_recall(settings: &Settings) -> Option<AutomaticRecall> {
     let recall = &settings.recall;
     recall.automatic.then_some(AutomaticRecall { tokens: recall.automatic_tokens as u64 })

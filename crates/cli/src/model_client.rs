@@ -11,7 +11,7 @@ use throughline_provider::{
 
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words};
-use crate::ui::text::{counted, on_one_line};
+use crate::ui::text::on_one_line;
 
 /// Variables that name a proxy, the more particular ones first.
 const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
@@ -80,7 +80,7 @@ pub(crate) fn refused(trouble: &ProviderError, endpoint: &Endpoint, model: &str)
     }
 }
 
-/// What is wrong with an endpoint, and what mends it.
+/// The problem of an endpoint, and how to fix it.
 pub(crate) fn endpoint_problem(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> String {
     let bare = ProviderError { words: String::new(), ..trouble.clone() };
     match trouble.advice_on_list(endpoint, model) {
@@ -122,10 +122,10 @@ pub(crate) fn not_listed(model: &str, endpoint: &Endpoint, listed: &[ListedModel
             "`{model}` is not at {address}: llama.cpp there has `{}` and answers with it whatever name is sent",
             on_one_line(&only.id)
         ),
-        _ => format!(
-            "`{model}` is not among the {} at {address}",
-            counted(listed.len() as u64, "model", "models")
-        ),
+        (_, [only]) => {
+            format!("{address} does not have `{model}`; its only model is `{}`", on_one_line(&only.id))
+        }
+        _ => format!("`{model}` is not among the {} models at {address}", listed.len()),
     })
 }
 

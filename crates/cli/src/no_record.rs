@@ -16,7 +16,7 @@ fn no_record() -> CliError {
         .hint("pass a file instead, or build it with its default features")
 }
 
-/// What a record refuses that is never opened.
+/// The error of a record that is never opened.
 pub(crate) fn refused(_error: StoreError) -> CliError {
     no_record()
 }

@@ -7,7 +7,7 @@ pub(crate) mod session_context;
 #[cfg(test)]
 pub(crate) mod test_samples;
 
-use throughline_store::{LockRequest, Owner, Session, SessionId, Store as _, StoreError};
+use throughline_store::{Lease, LockRequest, Owner, Session, SessionId, Store as _, StoreError};
 
 use crate::app::App;
 use crate::args::time::Now;
@@ -102,12 +102,12 @@ impl<'a> OpenRecord<'a> {
         Ok(chain.into_iter().next_back().unwrap_or(session))
     }
 
-    /// Does something with a conversation while no other process may change it.
+    /// Does something with a conversation while no other process may change it. Writes that name the lease fail once it is over.
     pub(crate) fn locked<T>(
         &self,
         session: &Session,
         what: &str,
-        act: impl FnOnce() -> Result<T, CliError>,
+        act: impl FnOnce(&Lease) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         let lock = match Lock::ask(self, LockRequest::conversation_name(session.chain), what)? {
             LockAttempt::Taken(lock) => lock,
@@ -124,7 +124,7 @@ impl<'a> OpenRecord<'a> {
                     )));
             }
         };
-        let done = act();
+        let done = act(&lock.lease());
         let freed = lock.free();
         let done = done?;
         freed?;
@@ -160,7 +160,7 @@ impl<'a> OpenRecord<'a> {
         }
     }
 
-    /// The first words a person said in a session, if that is near its beginning.
+    /// The first words of a person in a session, if they are near its beginning.
     pub(crate) fn first_words(&self, root: &Session) -> Result<Option<String>, CliError> {
         let words = root.first_words(&self.store, &self.owner).map_err(refused)?;
         Ok(words.map(|words| glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty()))
@@ -207,7 +207,7 @@ fn unknown(reference: &str) -> CliError {
     CliError::new(Exit::BadInput, format!("there is no session `{}`", on_one_line(reference)))
 }
 
-/// What the store refused, in words that say what to do about it.
+/// A refusal of the store as an error that says what to do.
 pub(crate) fn refused(error: StoreError) -> CliError {
     let words = on_one_line(&error.to_string());
     match error {
@@ -243,16 +243,16 @@ pub(crate) fn refused(error: StoreError) -> CliError {
             CliError::new(Exit::Busy, words).hint("wait until it is done and try again")
         }
         StoreError::Busy { .. } => CliError::new(Exit::Busy, words)
-            .hint("try again; if nothing else of Throughline runs, `throughline doctor` says more"),
+            .hint("try again; if no other Throughline process is running, `throughline doctor` says more"),
         StoreError::BadAddress { .. } => CliError::new(Exit::BadConfig, words)
-            .hint("`store.url` reads postgres://USER@HOST/DATABASE"),
+            .hint("`store.url` has the form postgres://USER@HOST/DATABASE"),
         StoreError::BadArtifactPlace { .. } => CliError::new(Exit::BadConfig, words).hint(
-            "`store.artifacts` reads s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER",
+            "`store.artifacts` has one of the forms s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER",
         ),
         StoreError::ArtifactsUnreachable { .. } => CliError::new(Exit::Unanswered, words)
             .hint("`store.artifacts` names it; everything but large texts can be read and written without it"),
         StoreError::Unreachable { .. } => CliError::new(Exit::Unanswered, words)
-            .hint("`store.url` names the database; check that the server runs and lets this machine in"),
+            .hint("`store.url` names the database; check that the server is running and accepts connections from this machine"),
         StoreError::NotOurs { path, .. } if is_server(&path) => CliError::new(Exit::RecordUnusable, words)
             .hint("nothing was changed; `store.url` has to name a database for the record alone"),
         StoreError::NotOurs { .. } => CliError::new(Exit::RecordUnusable, words)

@@ -65,7 +65,7 @@ fn every_refusal_has_its_exit_code_and_says_what_to_do() {
 }
 
 #[test]
-fn a_title_stands_on_one_line() {
+fn title_is_shown_on_one_line() {
     assert_eq!(title_words(Some("a\nb")), "a\\nb");
     assert_eq!(title_words(None), "(no title)");
 }

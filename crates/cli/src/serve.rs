@@ -1,6 +1,7 @@
 //! `throughline serve`: runs the gateway.
 
 mod access;
+mod changes;
 mod configuration;
 mod key;
 mod log;
@@ -120,7 +121,7 @@ async fn listen(
     let listener = TcpListener::bind(address).await.map_err(|error| {
         CliError::new(Exit::BadConfig, format!("cannot listen on {address}"))
             .because(io_words(&error))
-            .hint("another gateway may be running there; --bind chooses another address")
+            .hint("another program uses it, perhaps another gateway (`throughline status`); --bind chooses another address")
     })?;
     let address = listener.local_addr().unwrap_or(address);
     let app = Arc::new(app.clone());
@@ -178,10 +179,12 @@ async fn listen(
     let checks_users = !any_user && address.ip().is_loopback();
     gateway.set_peer_check(checks_users.then(peers::check).flatten());
     gateway.set_access(access);
+    let token_changes = Arc::<Notify>::default();
     if let Some(fleet) = fleet {
         let holder = source.host.holder();
         let name = format!("{}/{}/{}", holder.host, holder.process_id, holder.process_start);
-        gateway.join_fleet(Arc::clone(&fleet), &name);
+        let events = changes::listen(fleet.as_ref(), Arc::clone(&token_changes), Arc::clone(&log));
+        gateway.join_fleet(Arc::clone(&fleet), &name, events);
         let (running, host) = (Arc::downgrade(&running), Arc::clone(&source.host));
         tokio::spawn(shared_home::keep_count(running, fleet, host, gateway.clone()));
     }
@@ -199,6 +202,7 @@ async fn listen(
         Arc::clone(&log),
         gateway.clone(),
         demands_tokens,
+        token_changes,
     ));
     let stop = CancellationToken::new();
     let registration =
@@ -214,7 +218,7 @@ async fn listen(
     tokio::spawn(signals::follow(source, gateway.clone(), bound, changed, (stop.clone(), drain)));
     gateway.serve(listener, stop).await;
     log.note(&log.summary());
-    log.note("stopped; everything that was answered is recorded");
+    log.note(log.ending());
     Ok(())
 }
 

@@ -10,7 +10,7 @@ fn an_address_names_host_and_port() {
 }
 
 #[test]
-fn what_others_can_reach_demands_a_token() {
+fn address_that_others_can_reach_requires_a_token() {
     let home = tempfile::tempdir().unwrap();
     let app = App::for_tests(home.path().to_owned());
     let (here, everywhere) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());

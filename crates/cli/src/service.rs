@@ -22,7 +22,7 @@ const MARK: &str = "Written by `throughline service install`";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  throughline service install        start the gateway now and at every login
+  throughline service install             start the gateway now and at every login
   throughline service install --dry-run   print the file and the commands
   throughline service logs
   throughline service uninstall
@@ -128,7 +128,7 @@ impl ServicePlan {
         }
     }
 
-    /// Commands that stop it while its file is there.
+    /// Commands that stop the service; they need its file.
     fn stop(&self) -> Vec<Vec<String>> {
         let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match self.manager {
@@ -229,7 +229,12 @@ pub(crate) fn install(app: &App, is_agreed: bool, dry_run: bool) -> Result<(), C
     verify(&plan, app);
     for line in plan.start() {
         if let Err(failure) = carry_out(&line, app) {
-            return Err(failure.hint(format!("the file stays: {}", path_words(&plan.path))));
+            return Err(failure
+                .hint(format!(
+                    "the file stays: {}; `throughline service uninstall` removes it",
+                    path_words(&plan.path)
+                ))
+                .hint("where the system runs no services of users, `throughline serve` runs the gateway"));
         }
     }
     app.print(&format!(

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &SetupArgs, cli: clap::Command, app: &App) -> Result<(),
         return app.print(&format!("{words}\n"));
     }
     if !app.can_ask && !args.yes && !args.dry_run {
-        return Err(CliError::new(Exit::Usage, "it is not said what to set up")
+        return Err(CliError::new(Exit::Usage, "nothing was named to set up")
             .because(format!("found here: {}", found.join(", ")))
             .hint("name one of them, or run `throughline setup` at a terminal"));
     }
@@ -129,6 +129,14 @@ fn one(what: &str, args: &SetupArgs, cli: &clap::Command, app: &App) -> Result<(
 fn one_client(client: &ClientProgram, args: &SetupArgs, app: &App) -> Result<(), CliError> {
     if args.undo {
         return take_back(client.name, client.title, args, app);
+    }
+    if let Some(launch) = &client.launch
+        && app.find_program(launch.program.as_ref()).is_none()
+    {
+        app.note(&format!(
+            "there is no `{}` in PATH: {} is not installed, or only for another user; `{}` installs it",
+            launch.program, client.title, launch.install
+        ));
     }
     let plan = SetupPlan::of(client.name, files(client, args, app)?, app)?;
     if plan.is_done() {

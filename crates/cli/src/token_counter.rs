@@ -47,7 +47,7 @@ impl TokenCounter {
         (tokens as f64 * self.factor).round() as u64
     }
 
-    /// Tokens of what stands before the messages.
+    /// Tokens of the system prompt and the tools.
     pub(crate) fn preamble(&self, preamble: &Preamble) -> u64 {
         let system = preamble.system.as_ref().map_or(0, |system| self.system(system.as_str()));
         let tools = preamble.tools.as_ref().map_or(0, |tools| self.tools(tools.as_str()));

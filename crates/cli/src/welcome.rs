@@ -20,13 +20,16 @@ use crate::ui::text::{counted, labelled, wrap};
 const PROBE: Duration = Duration::from_millis(150);
 /// Columns of the labels.
 const LABEL_COLUMNS: usize = 13;
-/// The agents that `throughline serve --show` has settings for: their command and their name.
-const AGENTS: [(&str, &str); 5] = [
+/// The agents that `throughline run` starts: their command and their name.
+const AGENTS: [(&str, &str); 8] = [
     ("claude", "Claude Code"),
     ("codex", "Codex"),
     ("opencode", "opencode"),
     ("aider", "aider"),
     ("hermes", "Hermes"),
+    ("pi", "pi"),
+    ("qwen", "Qwen Code"),
+    ("cline", "Cline"),
 ];
 const WITH_KEYS: [EndpointKind; 4] =
     [EndpointKind::Anthropic, EndpointKind::OpenAi, EndpointKind::OpenRouter, EndpointKind::OpenAiCodex];
@@ -39,7 +42,7 @@ const SERVERS: [(EndpointKind, &str); 3] = [
 /// What was found.
 #[derive(Clone, Debug, Default)]
 struct MachineFindings {
-    agents: Vec<&'static str>,
+    agents: Vec<(&'static str, &'static str)>,
     sessions: u64,
     newest: Option<SessionLog>,
     keys: Vec<&'static str>,
@@ -59,11 +62,7 @@ impl MachineFindings {
         let has_key = |name: &&str| app.variable(name).is_some_and(|value| !value.trim().is_empty());
         let logs = session_logs(app);
         Self {
-            agents: AGENTS
-                .into_iter()
-                .filter(|(name, _)| is_installed(name))
-                .map(|(_, words)| words)
-                .collect(),
+            agents: AGENTS.into_iter().filter(|(name, _)| is_installed(name)).collect(),
             sessions: logs.len() as u64,
             newest: logs.into_iter().max_by_key(|log| log.changed_ms),
             keys: WITH_KEYS
@@ -80,21 +79,21 @@ impl MachineFindings {
     }
 
     /// The two commands that make sense next.
-    fn next(&self) -> [(&'static str, String); 2] {
+    fn next(&self) -> [(String, String); 2] {
         let compress = if self.newest.is_some() {
             ("throughline compress", "compact that session: what stays, what goes, why".to_owned())
         } else {
             ("throughline compress FILE", "compact a transcript: what stays, what goes, why".to_owned())
         };
         let can_talk = !self.keys.is_empty() || !self.servers.is_empty();
-        let second = if !self.agents.is_empty() {
-            ("throughline serve", format!("run the gateway for {}", self.agents.join(", ")))
+        let second = if let Some((command, name)) = self.agents.first() {
+            (format!("throughline run {command}"), format!("start {name} behind a gateway of its own"))
         } else if can_talk {
-            ("throughline chat", "talk to an agent in this folder".to_owned())
+            ("throughline chat".to_owned(), "talk to an agent in this folder".to_owned())
         } else {
-            ("throughline serve", "run the gateway for your agent or SDK".to_owned())
+            ("throughline serve".to_owned(), "run the gateway for your agent or SDK".to_owned())
         };
-        [compress, second]
+        [(compress.0.to_owned(), compress.1), second]
     }
 }
 
@@ -120,6 +119,7 @@ fn answers(app: &App, kind: EndpointKind) -> bool {
 /// Ten lines at 80 columns.
 fn render(found: &MachineFindings, now: &Now, width: usize) -> String {
     let list = |names: &[&str], none: &str| if names.is_empty() { none.to_owned() } else { names.join(", ") };
+    let agents: Vec<&str> = found.agents.iter().map(|(_, name)| *name).collect();
     let histories = match &found.newest {
         Some(log) => format!(
             "{}, the newest of {}, {}",
@@ -132,7 +132,7 @@ fn render(found: &MachineFindings, now: &Now, width: usize) -> String {
     let mut out =
         wrap("Throughline keeps long agent conversations going. Found on this machine:\n", width, 0);
     for (label, text) in [
-        ("agents", list(&found.agents, "none (Claude Code, Codex, opencode, aider, Hermes)")),
+        ("agents", list(&agents, "none (Claude Code, Codex, opencode, aider, Hermes, ...)")),
         ("histories", histories),
         ("keys", list(&found.keys, "none in the environment")),
         ("models", list(&found.servers, "no local server (Ollama, llama.cpp, LM Studio)")),

@@ -21,7 +21,7 @@ fn log() -> SessionLog {
 #[test]
 fn everything_found_takes_ten_lines() {
     let found = MachineFindings {
-        agents: vec!["Claude Code", "Codex"],
+        agents: vec![("claude", "Claude Code"), ("codex", "Codex")],
         sessions: 214,
         newest: Some(log()),
         keys: vec!["ANTHROPIC_API_KEY", "OPENAI_API_KEY"],
@@ -37,8 +37,8 @@ fn everything_found_takes_ten_lines() {
   models     Ollama
 
 Next:
-  throughline compress  compact that session: what stays, what goes, why
-  throughline serve     run the gateway for Claude Code, Codex
+  throughline compress    compact that session: what stays, what goes, why
+  throughline run claude  start Claude Code behind a gateway of its own
 `throughline --help` lists all commands, `throughline CMD --help` explains one.
 "
     );
@@ -55,14 +55,13 @@ fn next_commands_follow_from_what_was_found() {
     let server =
         MachineFindings { servers: vec!["Ollama"], newest: Some(log()), ..MachineFindings::default() };
     assert_eq!(commands(&server), ["throughline compress", "throughline chat"]);
-    let agent = MachineFindings { agents: vec!["Codex"], ..key };
-    assert_eq!(commands(&agent), ["throughline compress FILE", "throughline serve"]);
+    let agent = MachineFindings { agents: vec![("codex", "Codex")], ..key };
+    assert_eq!(commands(&agent), ["throughline compress FILE", "throughline run codex"]);
 }
 
 #[test]
 fn every_width_keeps_to_the_terminal() {
-    let found =
-        MachineFindings { agents: vec!["Claude Code", "Codex", "opencode"], ..MachineFindings::default() };
+    let found = MachineFindings { agents: AGENTS.to_vec(), ..MachineFindings::default() };
     for width in [40, 60, 80, 120] {
         for line in shown(&found, width).lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");

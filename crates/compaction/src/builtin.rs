@@ -2,6 +2,7 @@
 //! no model, always works, and carries earlier notes forward.
 
 mod carry;
+mod choosing;
 mod decisions;
 mod draft;
 mod files;
@@ -31,7 +32,7 @@ pub(crate) fn decisions_of(state: &State) -> Vec<(u32, String)> {
     let topic = topic::Topic::new(None);
     let scope = story::Scope { state, from: 0, to: u32::MAX, topic: &topic, focus_percent: 0 };
     let price = draft::Price::of(std::iter::empty(), &|_| 0);
-    let lines = decisions::decisions(&scope, Vec::new(), u64::MAX, price, &mut draft::Said::default());
+    let lines = decisions::decisions(&scope, Vec::new(), &[], u64::MAX, price, &mut draft::Said::default());
     lines.into_iter().map(|line| (line.message, line.text)).collect()
 }
 

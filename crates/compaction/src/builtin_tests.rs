@@ -495,3 +495,129 @@ fn a_command_that_the_story_names_is_told_with_its_outcome() {
     let state = texts(&talk.summary_within(1, 700, None, None), Section::ActiveState).join("\n");
     assert!(state.contains("`git push origin next` -> ok"), "{state}");
 }
+
+#[test]
+fn a_command_is_named_without_what_cuts_its_output() {
+    let mut talk =
+        Talk::default().user("`git status` is broken, why?").run("git status 2>&1", "clean tree\n");
+    for at in 0..30 {
+        talk = talk.run(&format!("make part-{at}"), "ok, all fine\n");
+    }
+    let talk = talk.answer("It works again.").user("Good");
+    let state = texts(&talk.summary_within(1, 700, None, None), Section::ActiveState).join("\n");
+    assert!(state.contains("`git status 2>&1` -> ok"), "{state}");
+}
+
+#[test]
+fn what_was_chosen_stands_under_key_decisions_and_results_do_not() {
+    let edit = serde_json::json!({
+        "path": "src/hooks.rs",
+        "old_string": "fn install() {",
+        "new_string": "fn install() {\n    // Falls back to the current folder so that tests need no repository.",
+    });
+    let report = "The fix is to read `settings.json` once instead of at every call.\n\
+                  Now remove `old_path` since it is no longer read.\n\
+                  - Lock: \u{2705} `lock_file` is kept instead of dropped\n\n\
+                  | # | File | Function | Fix |\n|---|---|---|---|\n| 1 | `a.rs` | `open()` | Use `root()` for every path |\n";
+    let talk = Talk::default()
+        .user("Look at `hooks.rs`.")
+        .step("patch", &edit.to_string(), "ok")
+        .answer("1. `a` is wrong\n2. `b` is wrong\n\nCan you tell me which error you saw?")
+        .user("error 12")
+        .run("make", "ok\n")
+        .answer(report)
+        .user("Can you fix both")
+        .run("make", "ok\n")
+        .answer("Fixed.")
+        .user("Thanks");
+    let notes = talk.summary(1);
+    let told = texts(&notes, Section::KeyDecisions).join("\n");
+    for line in [
+        "`src/hooks.rs`, in a comment: install(): Falls back to the current folder so that tests need no repository.",
+        "The fix is to read `settings.json` once instead of at every call.",
+        "`a.rs` `open()`: Use `root()` for every path",
+        "\"Can you fix both\"",
+    ] {
+        assert!(told.contains(line), "{line}\nin\n{told}");
+    }
+    for line in ["Now remove", "lock_file", "error 12"] {
+        assert!(!told.contains(line), "{line}\nin\n{told}");
+    }
+}
+
+#[test]
+fn a_plan_is_listed_by_the_steps_that_choose() {
+    let steps: String = (1..=9)
+        .map(|at| {
+            format!(
+                "### {at}. Change `part_{at}.rs`\n\nRead the limits there. {}\n\n",
+                "It is slow. ".repeat(12)
+            )
+        })
+        .collect();
+    let plan = format!("Do this:\n\n{steps}### 10. Use `pool.rs` instead of `queue.rs`\n\nFaster.\n");
+    let talk = Talk::default().user(&plan).run("make", "ok\n").answer("Done with all of it.").user("Thanks");
+    let notes = talk.summary(1);
+    let told = texts(&notes, Section::KeyDecisions);
+    let listed: Vec<&&str> = told.iter().filter(|line| line.starts_with("By the plan: ")).collect();
+    assert!(listed.len() <= 5 && listed.iter().any(|line| line.contains("pool.rs")), "{told:#?}");
+}
+
+#[test]
+fn a_request_that_became_the_goal_is_not_quoted_twice() {
+    let sentence = "The reader of part 7 has to name the file in every error it returns.";
+    let request =
+        format!("Make errors readable. {sentence}\n\n{}", "Each part prints its own text today. ".repeat(30));
+    let mut earlier = SummaryDocument::default();
+    earlier.add(Section::ActiveTask, format!("{}… (goes on under Completed Actions)", &request[..60]));
+    earlier.add(Section::Goal, "The active task");
+    earlier.add_action("(the active task)\n- `part_7.rs` prints the text of the system.");
+    let talk = Talk::default()
+        .user(&request)
+        .run("make", "ok\n")
+        .answer("All parts name their files now.")
+        .user("Now the same for warnings, and write down what each of them means.")
+        .run("make", "ok\n")
+        .run("make docs", "ok\n");
+    let notes = talk.summary_within(2, 4_000, Some(&earlier), None);
+    let markdown = notes.to_markdown();
+    assert_eq!(markdown.matches(sentence).count(), 1, "{markdown}");
+}
+
+#[test]
+fn checks_that_earlier_notes_list_are_still_in_use() {
+    let mut earlier = SummaryDocument::default();
+    earlier.add(Section::ActiveTask, "Port the reader.");
+    earlier.add(Section::InProgress, "Checks in use: `mise run lint`, then `mise run test`");
+    let frame = crate::preface::SummaryFrame { messages: 9, kept: 0, maker: Maker::Rules, recall: None };
+    let talk = Talk::default()
+        .user(&frame.message_text(&earlier.to_markdown()))
+        .answer("On with it.")
+        .user("Port the reader.")
+        .run("cargo build", "Finished\n")
+        .run("ls", "src\n");
+    let notes = talk.summary_within(2, 4_000, Some(&earlier), None);
+    let told = texts(&notes, Section::InProgress).join("\n");
+    assert!(
+        told.contains("Checks in use: `mise run lint`, then `mise run test`, then `cargo build`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_goal_says_what_the_agent_made_of_a_request_that_was_the_task_before() {
+    let mut earlier = SummaryDocument::default();
+    earlier.add(Section::ActiveTask, "Is there more like the last bug?");
+    earlier.add(Section::Goal, "The active task");
+    let found = "The bug is in three more places that read `settings.json` from the working folder.";
+    earlier.add_action(format!("(the active task)\n- edited a.rs\n- {found}"));
+    let talk = Talk::default()
+        .user("Now write it down for the next release.")
+        .run("ls", "a\n")
+        .run("ls docs", "b\n");
+    let notes = talk.summary_within(2, 4_000, Some(&earlier), None);
+    let goal = texts(&notes, Section::Goal).join("\n");
+    assert!(goal.contains("Began with: \"Is there more like the last bug?\""), "{goal}");
+    assert!(goal.contains(&format!("As the agent put it: {found}")), "{goal}");
+    assert_eq!(notes.to_markdown().matches(found).count(), 1);
+}

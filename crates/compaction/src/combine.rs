@@ -12,7 +12,7 @@ use crate::anchors::{AnchorKind, scan_anchors};
 use crate::builtin::unfinished_items;
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
-use crate::state::{Fate, RunOutcome, State, TodoStatus};
+use crate::state::{Fate, RunOutcome, State, TodoStatus, names_command, tells_run};
 use crate::summarise::{CountTokens, SummaryRequest};
 
 /// Tokens that a model is asked to write at most: more is retelling, which rules do for nothing.
@@ -23,8 +23,6 @@ const COVERED_PERCENT: usize = 70;
 const QUOTE_CHARS: usize = 12;
 /// A command is recognised by so many characters.
 const COMMAND_CHARS: usize = 36;
-/// A shorter one where it has two words and nothing behind them.
-const SHORT_COMMAND_CHARS: usize = 8;
 /// Open items that are added at most, and where each is cut.
 const MAX_ITEMS: usize = 24;
 const ITEM_CHARS: usize = 130;
@@ -299,14 +297,10 @@ impl Combiner {
         let text: String = self.document.to_markdown();
         let mut lines: Vec<String> = Vec::new();
         for run in state.newest_runs().into_iter().rev().filter(|run| run.outcome != RunOutcome::Unknown) {
-            let name: String = run.command.chars().take(COMMAND_CHARS).collect();
-            let tells = |line: &str| line.starts_with('`') && line.contains(&name);
-            // A short command is recognised where it stands by itself: `git status`.
-            let is_long = name.chars().count() >= QUOTE_CHARS;
-            let is_phrase = name.contains(' ') && name.chars().count() >= SHORT_COMMAND_CHARS;
+            let tells = |line: &str| tells_run(line, &run.command);
             let told = self.document.entries(Section::ActiveState).iter().map(|entry| entry.text.as_str());
             let is_told = told.chain(lines.iter().map(String::as_str)).any(tells);
-            if (is_long || is_phrase && run.command == name) && text.contains(&name) && !is_told {
+            if names_command(&text, &run.command) && !is_told {
                 lines.push(format!(
                     "`{}` -> {}",
                     one_line(&run.command, 2 * COMMAND_CHARS),

@@ -3,13 +3,15 @@
 //! Entries may span lines. Text quoted from a conversation could look like Markdown, so all lines of an entry after the
 //! first are indented, and a heading counts only at the start of a line.
 
+use serde::{Deserialize, Serialize};
+
 use crate::sections::Section;
 
 /// What a section without entries says.
 const NOTHING: &str = "None.";
 
 /// One entry of a section. In Completed Actions it has a number that it keeps for ever.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its number, in Completed Actions.
     pub number: Option<u32>,
@@ -26,7 +28,7 @@ impl Entry {
 }
 
 /// A summary in thirteen sections.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SummaryDocument {
     sections: [Vec<Entry>; 13],
 }

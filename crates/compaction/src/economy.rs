@@ -15,7 +15,8 @@
 //!
 //! The size of the view is chosen among sizes that were measured: the smallest is the cheapest to read; a larger one
 //! answers more, so that less must be fetched again. Fetching costs a call over the whole fixed part, so with a large fixed
-//! part a larger view is cheaper. Notes by a model answer more at any size.
+//! part a larger view is cheaper. Notes by a model answer more at any size. Small notes that are compacted again and again
+//! lose more than large ones: a size is chosen only for as many compactions in a row as it was measured to hold.
 //!
 //! Notes by a model cost more than the compaction they are for, and save no money: their purpose is memory. If the client
 //! pays for them, they are paid from the savings so far ([`Spending::affords_notes`]), and the time of a compaction is
@@ -39,6 +40,8 @@ struct ViewSize {
     answered_by_rules: u64,
     /// ... and with a model's.
     answered_by_model: u64,
+    /// After so many compactions in a row a view of this size still answers what is asked of one of its size.
+    holds_for: u64,
 }
 
 /// Who writes the notes, and what that has to do with the price of a compaction.
@@ -54,10 +57,29 @@ pub enum NotesBy {
 
 /// Measured with `throughline-bench takeover --target --words` on recorded sessions; the table is in
 /// `docs/guide/limits.md`, where tokens are a quarter of the characters (here about 2.5 characters are one).
-static SIZES: [ViewSize; 3] = [
-    ViewSize { target: 5_400, left: 9_000, answered_by_rules: 865, answered_by_model: 962 },
-    ViewSize { target: 10_000, left: 11_200, answered_by_rules: 911, answered_by_model: 970 },
-    ViewSize { target: 20_000, left: 17_300, answered_by_rules: 941, answered_by_model: 983 },
+static SIZES: [ViewSize; 4] = [
+    ViewSize { target: 5_400, left: 9_000, answered_by_rules: 865, answered_by_model: 962, holds_for: 2 },
+    ViewSize {
+        target: 8_000,
+        left: 10_300,
+        answered_by_rules: 890,
+        answered_by_model: 966,
+        holds_for: u64::MAX,
+    },
+    ViewSize {
+        target: 10_000,
+        left: 11_200,
+        answered_by_rules: 911,
+        answered_by_model: 970,
+        holds_for: u64::MAX,
+    },
+    ViewSize {
+        target: 20_000,
+        left: 17_300,
+        answered_by_rules: 941,
+        answered_by_model: 983,
+        holds_for: u64::MAX,
+    },
 ];
 /// What notes by a model may bring the cost of a conversation to, in percent of what it would have cost directly, ...
 const NOTES_PERCENT_OF_DIRECT: u64 = 103;
@@ -91,6 +113,8 @@ pub struct EconomyFigures {
     pub cold_pauses: u64,
     /// How often it went back, within a view.
     pub rereads: Rereads,
+    /// Compactions made so far, each with notes that the next one had to carry on.
+    pub compactions: u64,
     /// What is to stay, where that is configured.
     pub target_tokens: Option<u64>,
 }
@@ -117,7 +141,9 @@ impl EconomyFigures {
         let asks_model = notes == NotesBy::Model;
         let configured = self.target_tokens.map(|target| [of_target(target)]);
         let sizes: &[ViewSize] = configured.as_ref().map_or(SIZES.as_slice(), |one| one.as_slice());
-        let cycles = sizes.iter().map(|size| self.cycle(prices, notes, *size));
+        let is_configured = configured.is_some();
+        let holds = |size: &&ViewSize| is_configured || self.compactions < size.holds_for;
+        let cycles = sizes.iter().filter(holds).map(|size| self.cycle(prices, notes, *size));
         let best = cycles.min_by_key(|cycle| cycle.cost_per_call).unwrap_or_default();
         let expected_calls = self.expected_calls();
         let read = prices.read_permille.max(1);

@@ -15,8 +15,19 @@ const TALK: EconomyFigures = EconomyFigures {
     calls: 100,
     cold_pauses: 0,
     rereads: Rereads { tokens: 0, calls: 0 },
+    compactions: 0,
     target_tokens: None,
 };
+
+#[test]
+fn small_views_are_not_compacted_more_often_than_they_were_measured_to_hold() {
+    let target = |compactions: u64| {
+        EconomyFigures { compactions, ..TALK }.plan(FIVE_MINUTES, NotesBy::Rules).target_tokens
+    };
+    assert_eq!([0, 1, 2, 3, 60].map(target), [5_400, 5_400, 8_000, 8_000, 8_000]);
+    let configured = EconomyFigures { compactions: 60, target_tokens: Some(6_000), ..TALK };
+    assert_eq!(configured.plan(FIVE_MINUTES, NotesBy::Rules).target_tokens, 6_000);
+}
 
 #[test]
 fn the_point_is_where_reading_has_cost_as_much_as_the_compaction() {
@@ -95,6 +106,7 @@ proptest! {
         growth_tokens in 0_u64..200_000,
         calls in 0_u64..5_000,
         cold_pauses in 0_u64..100,
+        compactions in 0_u64..50,
         rereads in (0_u64..1_000_000, 0_u64..1_000),
         target_tokens in prop::option::of(1_u64..100_000),
         write_permille in 0_u64..4_000,
@@ -102,7 +114,15 @@ proptest! {
         notes in prop::sample::select(vec![NotesBy::Rules, NotesBy::Model, NotesBy::ModelFromSavings]),
     ) {
         let rereads = Rereads { tokens: rereads.0, calls: rereads.1 };
-        let figures = EconomyFigures { fixed_tokens, growth_tokens, calls, cold_pauses, rereads, target_tokens };
+        let figures = EconomyFigures {
+            fixed_tokens,
+            growth_tokens,
+            calls,
+            cold_pauses,
+            rereads,
+            compactions,
+            target_tokens,
+        };
         let prices = CachePrices { write_permille, read_permille, output_permille: 5_000 };
         let plan = figures.plan(prices, notes);
         prop_assert!(plan.warm_tokens >= plan.left_tokens * 2);

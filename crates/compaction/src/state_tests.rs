@@ -294,6 +294,7 @@ fn a_pipe_hides_the_status_and_the_output_tells_it() {
         ("lint ./... 2>&1 | head", "src/a.go:12:3: unused variable x\n", RunOutcome::Failed),
         ("grep -rn x src", "src/a.go:12:3: unused variable x\n", RunOutcome::Ok),
         ("make | tail -1", "", RunOutcome::Unknown),
+        ("go test ./... -v | grep -v PASS", "=== RUN   TestA\n=== RUN   TestB\n", RunOutcome::Unknown),
         (
             "git merge main",
             "Exit code 1\nCONFLICT (content): Merge conflict in src/a.go\n",
@@ -410,7 +411,7 @@ fn no_open_request_is_lost_and_no_withdrawn_one_is_open() {
         let count = u32::try_from(talk.json.len()).unwrap();
         assert_eq!(state.messages(), count);
         assert!(state.requests.iter().all(|request| request.message < count));
-        assert!(state.runs.iter().all(|run| run.message < run.result && run.result < count));
+        assert!(state.runs.iter().all(|run| run.message <= run.result && run.result < count));
         let json = serde_json::to_string(&state).unwrap();
         assert_eq!(serde_json::from_str::<State>(&json).unwrap(), state);
     }
@@ -613,4 +614,31 @@ fn a_request_to_skip_or_drop_something_takes_nothing_back() {
     assert!(open("The badge printer must also skip blank rows."));
     assert!(!open("Skip the loan form, nobody needs it."));
     assert!(!open("On second thought, drop the loan form."));
+}
+
+#[test]
+fn commands_that_the_person_ran_and_pasted_are_runs_where_they_failed() {
+    let pasted = "> git gc\nfatal: bad tree object 082c2c44\nfatal: failed to run repack\n\nHelp!";
+    let talk = Talk::default().user(pasted);
+    let run = talk.state().runs.first().cloned().unwrap();
+    assert_eq!((run.command.as_str(), run.outcome), ("git gc", RunOutcome::Failed));
+    assert!(run.is_by_person());
+    let again = talk.agent("Run it once more.").user("> git gc\nnothing to do").state();
+    assert_eq!(again.runs.last().map(|run| run.outcome), Some(RunOutcome::Unknown));
+    // A quote is no command, and an example shows no failure.
+    let quoted = "> take it slowly\nfatal: you said so\n\nInstall it:\n$ npm install\n";
+    assert_eq!(Talk::default().user(quoted).state().runs, []);
+}
+
+#[test]
+fn comments_that_give_a_reason_are_kept_with_their_function() {
+    let new = "func Install() {\n\t// Read the settings.\n\t// Use the root instead of the folder it runs in\n\t// because hooks start anywhere.\n\trun()\n}";
+    let talk = Talk::default().user("Fix it.").edit("/w/hooks.go", "func Install() {\n\trun()\n}", new);
+    let reason = "Install(): Use the root instead of the folder it runs in because hooks start anywhere.";
+    assert_eq!(talk.state().edits[0].reasons, [reason]);
+    // A comment that a later edit takes out gives no reason any more.
+    let gone = talk.edit("/w/hooks.go", new, "func Install() {\n\trun()\n}");
+    assert!(gone.state().edits.iter().all(|edit| edit.reasons.is_empty()));
+    let tests = Talk::default().user("Fix it.").edit("/w/hooks_test.go", "", new);
+    assert!(tests.state().edits[0].reasons.is_empty(), "tests say what is expected");
 }

@@ -81,22 +81,45 @@ impl fmt::Display for Datum {
     }
 }
 
-/// Masks the password in `https://user:password@host`, and in `?password=...` of the address of a database.
+/// Schemes of places where records and large texts are.
+const STORE_SCHEMES: [&str; 5] = ["postgres", "postgresql", "s3", "gs", "az"];
+/// What names of options have in them that are secret.
+const SECRET_OPTIONS: [&str; 12] = [
+    "password",
+    "passphrase",
+    "secret",
+    "token",
+    "credential",
+    "access_key",
+    "accesskey",
+    "account_key",
+    "accountkey",
+    "api_key",
+    "apikey",
+    "signature",
+];
+
+/// Masks credentials in an address: the password in `https://user:password@host`, all before the `@` in that of a bucket, and
+/// options such as `?password=...`, in the address of a database also without `?`.
 pub(crate) fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let is_database = scheme.starts_with("postgres");
-    // In the address of a database a password is cut off before it is parsed: it may hold any character.
-    let authority_end = match rest.rfind('@').filter(|_| is_database) {
+    let Some((scheme, rest)) = text.split_once("://") else { return without_loose_password(text) };
+    let scheme_name = scheme.trim().to_ascii_lowercase();
+    let is_database = scheme_name.starts_with("postgres");
+    let is_store = is_database || STORE_SCHEMES.contains(&scheme_name.as_str());
+    // In the address of a database or bucket a password is cut off before it is parsed: it may hold any character.
+    let authority_end = match rest.rfind('@').filter(|_| is_store) {
         Some(at) => rest.get(at..).and_then(|host| host.find(['/', '?'])).map_or(rest.len(), |end| at + end),
         None => rest.find(['/', '?', '#']).unwrap_or(rest.len()),
     };
     let (authority, path) = rest.split_at(authority_end);
-    let path = without_password_option(path);
+    let path = without_secret_options(path);
     match authority.rsplit_once('@') {
         // A user without a password is a name, at a database.
         Some((user, _)) if is_database && !user.contains(':') => {
             format!("{scheme}://{authority}{path}")
         }
+        // A bucket has no users: whatever is there may be a key.
+        Some((_, host)) if is_store && !is_database => format!("{scheme}://****@{host}{path}"),
         Some((user, host)) => {
             let user = user.split(':').next().unwrap_or_default();
             format!("{scheme}://{user}:****@{host}{path}")
@@ -105,13 +128,40 @@ pub(crate) fn without_password(text: &str) -> String {
     }
 }
 
-fn without_password_option(path: &str) -> String {
-    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
-    let options = query.split('&').map(|option| match option.split_once('=') {
-        Some((name, _)) if name.to_ascii_lowercase().contains("password") => format!("{name}=****"),
-        _ => option.to_owned(),
-    });
+/// The same for a text that is no address, but was perhaps meant as one: `me:password@host`, `host=db password=...`.
+fn without_loose_password(text: &str) -> String {
+    if !text.contains(char::is_whitespace) {
+        if let Some((before, host)) = text.rsplit_once('@')
+            && let Some((user, _)) = before.split_once(':')
+        {
+            return format!("{user}:****@{}", without_secret_options(host));
+        }
+        return without_secret_options(text);
+    }
+    if !text.split_whitespace().any(|word| masked_option(word).is_some()) {
+        return text.to_owned();
+    }
+    let words = text.split_whitespace().map(|word| masked_option(word).unwrap_or_else(|| word.to_owned()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn without_secret_options(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else {
+        return masked_option(path).unwrap_or_else(|| path.to_owned());
+    };
+    let options = query.split('&').map(|option| masked_option(option).unwrap_or_else(|| option.to_owned()));
     format!("{path}?{}", options.collect::<Vec<_>>().join("&"))
+}
+
+/// `name=****`, where the value may be secret: by its name, or because it is an address with a user.
+fn masked_option(option: &str) -> Option<String> {
+    let (name, value) = option.split_once('=')?;
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    let is_switch = plain == "skip_signature";
+    let is_secret =
+        plain == "sig" || plain == "sas" || SECRET_OPTIONS.iter().any(|part| plain.contains(part));
+    let has_user = value.contains('@') || value.contains("%40");
+    ((is_secret && !is_switch) || has_user).then(|| format!("{name}=****"))
 }
 
 /// A Rust type that a setting can be read into.

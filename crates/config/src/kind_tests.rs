@@ -132,6 +132,37 @@ fn addresses_of_databases_are_shown_without_passwords() {
 }
 
 #[test]
+fn addresses_of_buckets_are_shown_without_credentials() {
+    let cases = [
+        (
+            "s3://AKIAEXAMPLE:hunter2@bucket/prefix?region=eu-central-1",
+            "s3://****@bucket/prefix?region=eu-central-1",
+        ),
+        ("s3://AKIAEXAMPLE:hun/ter2?@bucket", "s3://****@bucket"),
+        ("az://hunter2@container", "az://****@container"),
+        (
+            "s3://bucket/a?aws_access_key_id=hunter2&aws_secret_access_key=hunter2&sse_kms_key_id=key-1",
+            "s3://bucket/a?aws_access_key_id=****&aws_secret_access_key=****&sse_kms_key_id=key-1",
+        ),
+        (
+            "az://c?sig=hunter2&account_key=hunter2&skip_signature=true",
+            "az://c?sig=****&account_key=****&skip_signature=true",
+        ),
+        ("s3://b?endpoint=http%3A%2F%2Fme%3Ahunter2%40host", "s3://b?endpoint=****"),
+        ("s3://bucket/prefix?X-Amz-Security-Token=hunter2", "s3://bucket/prefix?X-Amz-Security-Token=****"),
+        ("me:hunter2@db/record", "me:****@db/record"),
+        ("host=db user=me password=hunter2", "host=db user=me password=****"),
+        ("a text about me@example.com: nothing secret", "a text about me@example.com: nothing secret"),
+        ("gs://bucket/prefix", "gs://bucket/prefix"),
+    ];
+    for (text, shown) in cases {
+        assert_eq!(Datum::Text(text.to_owned()).to_string(), shown);
+    }
+    let refusal = refusal(ValueForm::Database, "host=db password=hunter2");
+    assert!(!refusal.contains("hunter2"), "{refusal}");
+}
+
+#[test]
 fn names_and_variables_have_a_shape() {
     assert!(read(ValueForm::Name, "lcm-2.x_1").is_ok());
     for bad in ["", "two words", "../up", "ümlaut"] {

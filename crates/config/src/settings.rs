@@ -332,6 +332,8 @@ section! {
         url: String = database(),
         /// Connections to that database that a process makes at most.
         connections: usize = count(1, 1_000),
+        /// The address of the same database without a pooler between, to hear of changes at once; empty to look for them.
+        direct_url: String = database(),
         /// Where large texts are; empty for the folder beside the file, or the database.
         artifacts: String = text(),
         /// How long conversations stay.

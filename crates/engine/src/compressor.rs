@@ -20,6 +20,7 @@ use throughline_compaction::{
     RuleSummariser, Summariser, SummaryDocument, preview,
 };
 use throughline_redact::Redactor;
+use throughline_store::SessionId;
 use throughline_tokens::TokenModel;
 
 use crate::compressor::adapter::{AttemptSpec, CompactionInput, CompactionTools, TextEstimator, outcome_of};
@@ -29,6 +30,7 @@ use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
 use crate::context_engine::outcome::{
     CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Profitability,
 };
+use crate::context_engine::prepared::PreparedState;
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage};
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
@@ -105,6 +107,8 @@ struct CompressorState {
     corrections: Arc<[Correction]>,
     /// What a model wrote about the part that the notes in view cover, too late for them.
     late: Option<Arc<SummaryDocument>>,
+    /// The session of the view, once one began.
+    session: Option<SessionId>,
 }
 
 /// Why rules wrote the notes though a model was on its way.
@@ -112,6 +116,41 @@ const LATE: &str = "the notes are by rules, because the model's were not there i
 
 /// An attempt that took too long, in words.
 struct SummaryTimeout(String);
+
+/// What preparing a summary comes to.
+enum AheadPlan {
+    /// One is there and needs nothing.
+    Ready {
+        /// Messages it covers.
+        messages: usize,
+    },
+    /// It is too early, or would not pay.
+    Nothing,
+    /// It is to be written, or brought up to date.
+    Summary(Box<AheadParts>),
+}
+
+/// What a summary is prepared with.
+struct AheadParts {
+    model: ModelInForce,
+    tools: CompactionTools,
+    gathered: CompactionInput,
+    /// What was prepared earlier.
+    known: Option<Arc<PreparedSummary>>,
+    summariser: Arc<dyn Summariser>,
+    /// The size at which the compaction is due.
+    due_at: u64,
+}
+
+/// What is prepared, in the form for the record.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum PreparedForm {
+    /// A summary for the next compaction.
+    Ahead(Box<PreparedSummary>),
+    /// What a model wrote about the part that the notes in view cover, too late for them.
+    Late { document: SummaryDocument },
+}
 
 /// A prepared summary is brought up to date once so much stands behind it, in percent of a tail: a little before the
 /// tail would be too long for it to be used as it is.
@@ -286,33 +325,30 @@ impl Compressor {
         (!particular && prepared.holds_for(&request.conversation)).then_some(prepared)
     }
 
-    async fn run_ahead(&self, conversation: &Snapshot) -> Result<PrepareOutcome, EngineError> {
+    /// Whether a summary is to be prepared now.
+    fn plan_ahead(&self, conversation: &Snapshot) -> Result<AheadPlan, EngineError> {
         let model = self.model()?;
         let budgets = conversation.scaled_budgets(&model.budgets(), None);
         let known = self.state().prepared.clone().filter(|prepared| prepared.holds_for(conversation));
-        let boundaries = self.state().boundaries;
         // Where no caller waits, a model is asked once for each compaction; rules write of what comes after that.
-        if let Some(prepared) = known.as_ref().filter(|_| self.setup.summary_wait.is_some()) {
-            return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
-        }
         if let Some(prepared) = &known
-            && prepared.tail_tokens(conversation).saturating_mul(100)
-                < budgets.tail_tokens.saturating_mul(EXTEND_FROM_TAIL_PERCENT)
+            && (self.setup.summary_wait.is_some()
+                || prepared.tail_tokens(conversation).saturating_mul(100)
+                    < budgets.tail_tokens.saturating_mul(EXTEND_FROM_TAIL_PERCENT))
         {
-            return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
+            return Ok(AheadPlan::Ready { messages: prepared.covered() });
         }
         let request = CompressRequest { force: true, ..automatic(conversation, Trigger::Ahead) };
         let tools = self.tools(&model, conversation);
         let gathered = self.gather(conversation);
         let summariser = self.with_late_notes(self.setup.summarisers.summariser_for(&request));
         // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
-        let full = model.budgets();
         let asks_model = known.is_none() && summariser.maker() == Maker::Model;
         let due_at = due_at(&tools, &gathered, &model, asks_model && !self.pays_from_savings(&model));
         // A host behind the engine protocol does not ask when a compaction is due, and asks for a summary too early.
         let is_near = near_threshold(Automatic::On, conversation.prompt_tokens, due_at);
-        if due_at > full.threshold_tokens && !is_near {
-            return Ok(PrepareOutcome::Nothing);
+        if due_at > model.budgets().threshold_tokens && !is_near {
+            return Ok(AheadPlan::Nothing);
         }
         // The client pays for the model: not before the compaction is at hand, and not for a conversation that may well be
         // over before the notes have paid for themselves. Rules write then, when the compaction comes.
@@ -320,9 +356,21 @@ impl Compressor {
             let from = due_at.saturating_mul(PAID_FROM_PERCENT);
             let is_at_hand = conversation.prompt_tokens.saturating_mul(100) >= from;
             if !is_at_hand || !affords_model(&tools, &gathered, &model) {
-                return Ok(PrepareOutcome::Nothing);
+                return Ok(AheadPlan::Nothing);
             }
         }
+        Ok(AheadPlan::Summary(Box::new(AheadParts { model, tools, gathered, known, summariser, due_at })))
+    }
+
+    async fn run_ahead(&self, conversation: &Snapshot) -> Result<PrepareOutcome, EngineError> {
+        let boundaries = self.state().boundaries;
+        let parts = match self.plan_ahead(conversation)? {
+            AheadPlan::Ready { messages } => return Ok(PrepareOutcome::Ready { messages }),
+            AheadPlan::Nothing => return Ok(PrepareOutcome::Nothing),
+            AheadPlan::Summary(parts) => parts,
+        };
+        let AheadParts { model, tools, gathered, known, summariser, due_at } = *parts;
+        let full = model.budgets();
         let to_come = due_at.saturating_sub(conversation.prompt_tokens);
         let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
         let tail_tokens = full.tail_tokens.saturating_sub(to_come).max(least_tail);
@@ -359,7 +407,8 @@ impl Compressor {
             }
             return Ok(PrepareOutcome::Failed { detail: detail.clone() });
         }
-        let Some(prepared) = PreparedSummary::of(conversation.clone(), attempt, aim.tells_pinned) else {
+        let Some(prepared) = PreparedSummary::of(conversation, &model.model, attempt, aim.tells_pinned)
+        else {
             return Ok(PrepareOutcome::Nothing);
         };
         let messages = prepared.covered();
@@ -488,6 +537,46 @@ impl ContextEngine for Compressor {
         Box::pin(self.run_ahead(conversation))
     }
 
+    fn prepares_for_others(&self, conversation: &Snapshot) -> bool {
+        matches!(self.plan_ahead(conversation), Ok(AheadPlan::Summary(parts)) if parts.summariser.maker() == Maker::Model)
+    }
+
+    fn prepared(&self) -> Option<PreparedState> {
+        let state = self.state();
+        let (session, form) = match (&state.prepared, &state.late) {
+            (Some(prepared), _) => {
+                (prepared.session().clone(), PreparedForm::Ahead(Box::new(PreparedSummary::clone(prepared))))
+            }
+            (None, Some(late)) => {
+                (state.session.clone()?, PreparedForm::Late { document: SummaryDocument::clone(late) })
+            }
+            (None, None) => return None,
+        };
+        drop(state);
+        let content = serde_json::to_value(form).ok()?;
+        Some(PreparedState { engine: BUILT_IN_ENGINE.to_owned(), session, content })
+    }
+
+    fn take_over(&self, conversation: &Snapshot, prepared: &PreparedState) {
+        if prepared.engine != BUILT_IN_ENGINE || prepared.session != conversation.session {
+            return;
+        }
+        // A form of another release is as good as none.
+        let Ok(form) = serde_json::from_value::<PreparedForm>(prepared.content.clone()) else { return };
+        let Ok(model) = self.model() else { return };
+        let mut state = self.state();
+        match form {
+            PreparedForm::Ahead(found) if found.fits(conversation, &model.model) => {
+                let own = state.prepared.as_ref().filter(|own| own.holds_for(conversation));
+                if own.is_none_or(|own| own.cut() < found.cut()) {
+                    state.prepared = Some(Arc::from(found));
+                }
+            }
+            PreparedForm::Late { document } if state.late.is_none() => state.late = Some(Arc::new(document)),
+            PreparedForm::Ahead(_) | PreparedForm::Late { .. } => {}
+        }
+    }
+
     fn messages_appended<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, ()> {
         let redactor = self.setup.redactor.as_ref();
         let mut live = std::mem::take(&mut self.state().live);
@@ -501,6 +590,7 @@ impl ContextEngine for Compressor {
         *state = CompressorState {
             model: state.model.take(),
             compactions: start.compactions,
+            session: Some(start.session.clone()),
             ..CompressorState::default()
         };
         drop(state);
@@ -525,6 +615,7 @@ impl ContextEngine for Compressor {
         state.live = LiveFacts::default();
         state.prepared = None;
         state.late = None;
+        state.session = Some(boundary.new.clone());
         state.boundaries += 1;
         drop(state);
         answered(())

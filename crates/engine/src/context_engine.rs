@@ -9,6 +9,7 @@
 
 pub(crate) mod lifecycle;
 pub(crate) mod outcome;
+pub(crate) mod prepared;
 pub(crate) mod registry;
 pub(crate) mod snapshot;
 pub(crate) mod status;
@@ -24,6 +25,7 @@ use throughline_compaction::Correction;
 
 use crate::context_engine::lifecycle::{Boundary, SessionEnd, SessionStart};
 use crate::context_engine::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Profitability};
+use crate::context_engine::prepared::PreparedState;
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest};
 use crate::context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
@@ -131,6 +133,21 @@ pub trait ContextEngine: Send + Sync {
     fn prepare<'a>(&'a self, _conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {
         answered(PrepareOutcome::Nothing)
     }
+
+    /// Whether preparing would pay a model for a summary that other gateways can use. Before it does, the host looks for one that
+    /// another prepared, and makes sure that no other prepares one meanwhile.
+    fn prepares_for_others(&self, _conversation: &Snapshot) -> bool {
+        false
+    }
+
+    /// What it prepared and did not use yet, for the record.
+    fn prepared(&self) -> Option<PreparedState> {
+        None
+    }
+
+    /// Takes over what another instance of the engine prepared, if it is about the beginning of this conversation and covers more
+    /// than what this one has.
+    fn take_over(&self, _conversation: &Snapshot, _prepared: &PreparedState) {}
 
     /// Messages were appended; `conversation` holds them last.
     fn messages_appended<'a>(&'a self, _conversation: &'a Snapshot) -> EngineFuture<'a, ()> {

@@ -49,6 +49,7 @@ pub use context_engine::outcome::{
     CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom, NewItem, PrepareOutcome,
     Profitability, SummaryDraft,
 };
+pub use context_engine::prepared::PreparedState;
 pub use context_engine::registry::{EngineDirectory, Registry, RegistryError};
 pub use context_engine::snapshot::Snapshot;
 pub use context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};

@@ -8,7 +8,7 @@
 //! `Persistence` (what the record has) and `EngineLink`.
 //!
 //! Parts: `call` the loop, `automatic_recall` passages sent along with human messages, `prepare` sizes and bodies,
-//! `compaction` one compaction, `background` summaries in advance, `recover` steps after a failure, `settle` the effects of
+//! `compaction` one compaction, `background` summaries in advance, `shared_preparation` the same through the record, `recover` steps after a failure, `settle` the effects of
 //! an answer, `persist` writes messages to the record, `concurrent` records that other processes write to, `client_bytes` a
 //! client's own bytes for earlier messages, `maintain` everything between calls, `economy` limits decided by cost, `tools`
 //! tool definitions by need, `record` blocking access to the store.
@@ -37,6 +37,7 @@ mod record;
 mod recover;
 mod settle;
 mod setup;
+mod shared_preparation;
 mod stored_state;
 mod summary_host;
 mod tools;

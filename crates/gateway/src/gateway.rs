@@ -9,6 +9,7 @@ use hyper::body::Body;
 use hyper::{Request, Response};
 use throughline_provider::BaseUrl;
 use throughline_store::FleetStore;
+use tokio::sync::Notify;
 
 use crate::auth::policy::{AccessPolicy, PeerCheck};
 use crate::config::{GatewayConfig, GatewaySetup};
@@ -89,9 +90,10 @@ impl Gateway {
     }
 
     /// Has the gateway take part in what gateways on one record share, under a name that no other has: live events reach all, and
-    /// the metrics tell of the connections to the server. Called once, inside a runtime.
-    pub fn join_fleet(&self, fleet: Arc<dyn FleetStore>, name: &str) {
-        relay::join(&self.shared, &fleet, name);
+    /// the metrics tell of the connections to the server. `events` is notified when others have events, where that is heard of; else
+    /// they are looked for. Called once, inside a runtime.
+    pub fn join_fleet(&self, fleet: Arc<dyn FleetStore>, name: &str, events: Option<Arc<Notify>>) {
+        relay::join(&self.shared, &fleet, name, events);
         let _ = self.shared.fleet.set(fleet);
     }
 

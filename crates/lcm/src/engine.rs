@@ -45,7 +45,7 @@ use crate::recall::tools::RecallToolset;
 
 /// How long the nodes of one compaction may take, over all routes and attempts.
 const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
-/// A warning together with what the compressor wrote in its place.
+/// A warning that accompanies the summary which the compressor wrote instead.
 const NOT_RECORDED: &str = "this conversation is not in the record: it was compacted into one summary";
 /// What is compacted ahead of time leaves at least this share of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;

@@ -13,7 +13,7 @@ use throughline_store::{
 pub(crate) enum NodeTarget {
     /// Into the record.
     Record,
-    /// Nowhere: for a preview they are only given the next of these numbers.
+    /// Nowhere: nodes of a preview only get the next of these numbers.
     Preview(Arc<AtomicU64>),
 }
 

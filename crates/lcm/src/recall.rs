@@ -70,7 +70,7 @@ pub enum RecallError {
 /// A result of recall.
 pub(crate) type RecallResult<T> = std::result::Result<T, RecallError>;
 
-/// A node with its words and what it took up.
+/// A node with its text and its children.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeDescription {
     /// What it is.
@@ -130,7 +130,7 @@ impl<'a> RecallReader<'a> {
         Ok(nodes)
     }
 
-    /// The sessions the messages of a conversation lie in, newest first.
+    /// The sessions that contain the messages of a conversation, newest first.
     pub(crate) fn stretches(&self, session: &SessionId) -> RecallResult<Vec<SeqRange>> {
         let session = self.store.session(self.owner, session)?;
         let mut end_seq = session.next_seq;
@@ -156,7 +156,7 @@ impl<'a> RecallReader<'a> {
         Ok(stretches)
     }
 
-    /// Which session a message of a conversation lies in.
+    /// The session that contains a message of a conversation.
     pub(crate) fn session_of(&self, stretches: &[SeqRange], seq: u64) -> RecallResult<SessionId> {
         let holds = |stretch: &&SeqRange| (stretch.session.first_seq..stretch.end_seq).contains(&seq);
         let unknown = || {

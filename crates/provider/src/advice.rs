@@ -16,7 +16,7 @@ impl ProviderError {
         advice_at(self, endpoint, model, &endpoint.base.of_wire(endpoint.wire))
     }
 
-    /// The same about a list of models that could not be had.
+    /// The same for a list of models that could not be fetched.
     #[must_use]
     pub fn advice_on_list(&self, endpoint: &Endpoint, model: &str) -> Option<String> {
         advice_at(self, endpoint, model, &endpoint.models_url())

@@ -34,7 +34,7 @@ pub struct CacheMarks {
 pub struct UnmarkedRequest<'a> {
     /// The system prompt where it is outside the list of messages: a string or a list of blocks.
     pub system: Option<RawJson<'a>>,
-    /// How many blocks at the end of the system prompt are notes that came later: the mark goes before them, so that what
+    /// Blocks at the end of the system prompt that were added later. The mark goes before them, so that the prefix that
     /// was cached without them stays cached.
     pub notes_after_system: usize,
     /// Tool definitions.

@@ -22,7 +22,7 @@ pub struct SentPrompt {
     /// The size of the prompt as the provider counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<u64>,
-    /// Whether the provider caches it: because it was asked to, or by itself.
+    /// Whether the provider caches it, on request or automatically.
     #[serde(default = "usually")]
     pub is_cached: bool,
 }

@@ -130,7 +130,8 @@ impl PrefixCache {
         Ok(PricedPrompt { fixed_tokens, ..prompt })
     }
 
-    /// The answer to a prompt has begun: from now on others can read what it wrote. A call that fails writes nothing.
+    /// Records that the answer to a prompt has begun: from now on other calls can read its cache entries. A failed call
+    /// writes none.
     pub fn answer_began(&mut self, prompt: &PricedPrompt, at_ms: i64) {
         for (chain, lifetime_ms) in &prompt.written {
             let born = CacheEntry::born(*lifetime_ms, at_ms);

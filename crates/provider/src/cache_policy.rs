@@ -65,7 +65,7 @@ impl fmt::Display for CacheTtl {
     }
 }
 
-/// The endpoint, as far as caching differs between endpoints.
+/// What caching depends on at an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheSeller {
     /// Anthropic itself.

@@ -50,7 +50,7 @@ impl TimeLimits {
     }
 }
 
-/// Limits on retries. Only a call of whose answer nothing was passed on is retried.
+/// Limits on retries. A call is retried only while no part of its answer has been passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryLimits {
     /// Times it is sent at most, the first one included.
@@ -82,7 +82,7 @@ impl RetryLimits {
 pub enum HoldBack {
     /// Until the model has produced content.
     UntilContent,
-    /// Until anything came at all: for clients that want signs of life at once.
+    /// Until the first byte: for clients that expect signs of life at once.
     UntilBytes,
 }
 

@@ -460,7 +460,7 @@ impl<'a> ErrorCase<'a> {
         if waits { told() } else { None }
     }
 
-    /// The most specific code: a generic one only where there is no other.
+    /// The most specific code. A generic one counts only if there is no other.
     fn code(&self) -> Option<String> {
         const GENERIC: [&str; 5] =
             ["invalid_request_error", "badrequesterror", "api_error", "bad_request", "invalid_argument"];

@@ -114,7 +114,7 @@ impl Client {
     }
 
     /// Sends a call and waits for the beginning of its answer (all of it, when no stream was asked for). Dropping the
-    /// future, or what it returns, ends the call; so does `cancel`.
+    /// future or the returned reply ends the call; so does `cancel`.
     pub async fn send(
         &self,
         endpoint: &Endpoint,

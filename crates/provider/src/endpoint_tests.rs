@@ -167,7 +167,7 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     );
     assert_eq!(
         error(EndpointSettings { base_url: "localhost", ..NONE }),
-        "`model.base_url` cannot be used: it is no address"
+        "`model.base_url` cannot be used: it is not an address"
     );
     assert_eq!(
         error(EndpointSettings { provider: "anthropic", api_key: "k", wire: Some(WireFormat::Chat), ..NONE }),

@@ -12,7 +12,7 @@ use url::Url;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Not an address.
-    #[error("it is no address")]
+    #[error("it is not an address")]
     Malformed,
     /// Neither http nor https.
     #[error("it does not begin with http:// or https://")]

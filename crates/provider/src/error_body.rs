@@ -181,7 +181,7 @@ impl ErrorContents {
     }
 }
 
-/// Whether JSON claims to be about something that went wrong.
+/// Whether JSON describes an error.
 fn is_error(value: &Value) -> bool {
     let members = match value {
         Value::Array(elements) => return elements.first().is_some_and(is_error),

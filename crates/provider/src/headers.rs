@@ -28,7 +28,7 @@ const NOT_TAKEN_OVER: [&str; 14] = [
     "expect",
 ];
 
-/// Headers that add up where both the endpoint and the call have them.
+/// Headers whose values are joined if both the endpoint and the call set them.
 const LISTS: [&str; 1] = ["anthropic-beta"];
 
 /// All headers of a call; the name of the first that cannot be sent otherwise. Those of the call replace the endpoint's,

@@ -59,7 +59,8 @@ impl HeldBytes {
         Self { budget, bytes: 0 }
     }
 
-    /// Holds more. `false` when that is too much, by itself or with all others; then nothing is held any more.
+    /// Reserves memory for more bytes. Returns `false` if the limit of this answer or of all answers is exceeded; then
+    /// everything is released.
     #[must_use]
     pub(crate) fn add(&mut self, bytes: usize) -> bool {
         let limits = self.budget.limits;
@@ -76,7 +77,7 @@ impl HeldBytes {
         self.budget.held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
     }
 
-    /// Why an answer has an end but is not known.
+    /// The error of an answer that arrived whole but was too large to record.
     pub(crate) fn trouble(&self) -> ProviderError {
         let HoldLimits { answer_bytes, all_bytes } = self.budget.limits;
         ProviderError {

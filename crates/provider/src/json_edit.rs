@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use throughline_transcript::RawJson;
 
-/// Where a part of a text lies in it; `None` when it is not a part of it.
+/// The offset of `part` in `text`; `None` if it is not a slice of it.
 pub(crate) fn offset_in(text: &str, part: &str) -> Option<usize> {
     let at = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     (at + part.len() <= text.len()).then_some(at)

@@ -7,14 +7,14 @@
 /// More of an error than this is never about what went wrong.
 const MOST_LEXEMES: usize = 1_500;
 
-/// What a number counts, as far as the word after it tells.
+/// What a number counts, according to the word after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Tokens, or nothing said.
     TokensOrBare,
     /// Characters of text.
     Characters,
-    /// Bytes; the value is in bytes whatever the unit was.
+    /// Bytes; the value is in bytes even if the text used a larger unit.
     Bytes,
     /// Seconds, requests, pictures, rates: never a size of text.
     Other,

@@ -21,7 +21,7 @@ pub(crate) fn flat(lexemes: &[Lexeme]) -> String {
     line
 }
 
-/// Whether any phrase stands in the line. Phrases that begin and end with a space match whole words only.
+/// Whether the line contains any of the phrases. Phrases that begin and end with a space match whole words only.
 pub(crate) fn says(line: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| line.contains(phrase))
 }
@@ -171,7 +171,7 @@ const CAP_TOO_LARGE: &[&str] = &[
     "超",
 ];
 
-/// Whether a name of the output cap stands in the line.
+/// Whether the line contains a name of the output cap.
 pub(crate) fn names_cap(line: &str) -> bool {
     CAP_NAMES.iter().any(|name| line.contains(name))
         || says(
@@ -185,7 +185,7 @@ pub(crate) fn names_cap(line: &str) -> bool {
         )
 }
 
-/// Whether the line complains of an output cap, whatever the numbers.
+/// Whether the line complains of an output cap, regardless of the numbers in it.
 pub(crate) fn cap_too_large(line: &str) -> bool {
     names_cap(line) && says(line, CAP_TOO_LARGE)
 }

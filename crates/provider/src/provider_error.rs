@@ -21,7 +21,7 @@ pub struct ProviderError {
     /// The provider's own words, shortened.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,
-    /// How long the provider asks to be left alone.
+    /// How long the provider asks callers to wait.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis")]
     pub retry_after: Option<Duration>,
     /// Whether the provider itself says that trying again helps or does not.
@@ -108,7 +108,7 @@ pub enum ProviderErrorKind {
         /// What is wrong with it, where that is known.
         complaint: RequestComplaint,
     },
-    /// Whatever answers there does not speak this wire.
+    /// The server at the address does not speak this wire format.
     WrongWire {
         /// How that was seen.
         sign: WrongWireSign,
@@ -156,7 +156,7 @@ pub enum RequestComplaint {
     ForeignReasoning,
     /// Tool calls and their results do not pair.
     ToolPairing,
-    /// Roles stand in an order the provider does not take.
+    /// The provider refuses the order of the roles.
     RoleOrder,
     /// Something else.
     Other,

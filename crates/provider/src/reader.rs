@@ -39,7 +39,7 @@ pub(crate) struct ReplyReader {
     deadline: Instant,
     flow: Flow,
     has_events: bool,
-    /// What is held of the answer; `None` once that was too much, and from then on everything is only passed on.
+    /// The buffered part of the answer; `None` once it exceeded the limit, after which bytes are only passed on.
     held: Option<HeldBytes>,
     /// Why nothing is held any more.
     not_held: Option<ProviderError>,
@@ -153,7 +153,7 @@ impl ReplyReader {
         }
     }
 
-    /// The end of a stream, and what came of it. `end` is why it ends early.
+    /// Ends a stream and returns its result. `end` is the reason if it ends early.
     fn over(&mut self, end: Option<CallEnd>) -> ReadStep {
         let mut deltas = Vec::new();
         if let Some(trouble) = self.not_held.take() {
@@ -195,7 +195,7 @@ impl ReplyReader {
         }
     }
 
-    /// Holds nothing of the answer any more, and gives back what was held.
+    /// Stops buffering the answer and returns the buffered bytes.
     fn stop_holding(&mut self) {
         self.not_held = self.held.take().map(|held| held.trouble());
         self.decoder = None;

@@ -164,7 +164,7 @@ impl Reply {
         chunk
     }
 
-    /// The whole answer, reading whatever is left of it.
+    /// Reads the rest and returns the whole answer.
     pub async fn finish(mut self) -> Result<(Answer, CallTimings), CallError> {
         while self.next().await.is_some() {}
         let attempts = std::mem::take(&mut self.attempts);
@@ -178,7 +178,7 @@ impl Reply {
         }
     }
 
-    /// Reads a stream until something may be handed on. Whatever fails until then can be tried again.
+    /// Reads a stream up to the first event that may be passed on. A failure before it can be retried.
     async fn open_stream(&mut self, reader: ReplyReader, hold_back: HoldBack) -> Result<(), Box<BrokenCall>> {
         self.reader = Some(reader);
         while let Some(chunk) = self.read_on().await {

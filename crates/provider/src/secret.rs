@@ -50,8 +50,8 @@ const MASK: &str = "[key]";
 /// The beginning or the end of a key counts from this many bytes on, where it begins or ends a word. Providers show four
 /// characters of a key's end; `sk-`, with which many keys begin, is no secret.
 const SHORTEST_END: usize = 4;
-/// Any other part of a key counts from this many bytes on. Keys have 30 bytes and more, so a word of a sentence that is as
-/// long and stands in a key by chance is rare, and nothing is lost where it does.
+/// Any other part of a key counts from this many bytes on. Keys have 30 bytes and more, so an ordinary word of that
+/// length is rarely part of one, and masking such a word does no harm.
 pub(crate) const SHORTEST_PART: usize = 8;
 
 /// Words that stand in errors and, by chance or because a person chose it, at an end of a key. They tell nothing about it.

@@ -48,7 +48,7 @@ pub(crate) enum Verdict {
     Prompt { window: Option<u64>, prompt: Option<u64> },
     /// The prompt fits, with the cap it does not.
     Cap { largest: Option<u64>, window: Option<u64>, prompt: Option<u64> },
-    /// The numbers alone explain nothing. The wording may.
+    /// The numbers alone do not tell; the wording may.
     Open,
 }
 
@@ -117,8 +117,8 @@ impl StatedSizes {
         self.window().or(self.prompt_limit.filter(plausible))
     }
 
-    /// The limit where nothing else that was stated contradicts it: a prompt below it explains no refusal, so one of the
-    /// two is not what it seems.
+    /// The limit, unless another stated number contradicts it: a prompt below the limit explains no refusal, so one of
+    /// the two numbers is misread.
     pub(crate) fn certain_limit(&self) -> Option<u64> {
         let limit = self.limit()?;
         self.prompt.is_none_or(|prompt| prompt >= limit).then_some(limit)
@@ -141,8 +141,8 @@ impl StatedSizes {
         }
     }
 
-    /// Some releases of vLLM state what is left of the window after the cap as if it were the window. Believed, that
-    /// number would shrink the window with every call.
+    /// Some releases of vLLM state the window minus the output cap as if it were the window. If that number were used,
+    /// the window would shrink with every call.
     fn window_less_cap(&self, limits: RequestLimits, prompt: Option<u64>) -> Option<Verdict> {
         let (cap, believed) = (limits.output_cap_tokens?, limits.window_tokens?);
         let stated = self.window?;

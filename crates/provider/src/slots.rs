@@ -23,7 +23,7 @@ use crate::send_state::Priority;
 /// calls between two requests are done within a second; without the pause each of those gaps would start a background
 /// request that is cancelled at once.
 const QUIET: Duration = Duration::from_secs(1);
-/// A background request that gets no slot within this time is put off: what it asks about is old by then.
+/// A background request that gets no slot within this time is dropped: by then its question is out of date.
 const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(20);
 /// A cancelled background request has this long to close its connection. It takes milliseconds; the bound is there so
 /// that nobody waits for one that hangs.
@@ -41,8 +41,8 @@ pub enum ServerSlots {
 }
 
 impl ServerSlots {
-    /// What is assumed of an endpoint that says nothing: the local servers work on one request at a time as people run
-    /// them, another server on this machine may, and providers on the network do not.
+    /// The slots assumed for an endpoint that does not state them: one for the known local servers, as people usually
+    /// run them; unknown for other servers on this machine; no limit for providers on the network.
     #[must_use]
     pub fn assumed(endpoint: &Endpoint) -> Self {
         match endpoint.kind {

@@ -41,7 +41,7 @@ pub struct EndpointWindow {
 pub enum WindowRoom {
     /// The server has allocated it.
     Allocated,
-    /// The maximum of the model. A local server may allocate less.
+    /// The maximum of the model; a local server may allocate less.
     Advertised,
 }
 
@@ -129,8 +129,8 @@ impl WindowFacts {
         ResolvedWindow { tokens: chosen.tokens, source: chosen.source, candidates }
     }
 
-    /// All values, highest rank first. What a refusal stated stands where its kind stands, behind what the endpoint says:
-    /// it counts before the others only where it is smaller.
+    /// All values, highest rank first. A value stated by a refusal ranks behind the value of the endpoint; only if it
+    /// is smaller does it precede the others.
     fn candidates(&self) -> Vec<WindowCandidate> {
         let facts = &self.catalogue.facts;
         let is_own = self.catalogue.own_values.contains(&OwnValue::Window);

@@ -28,7 +28,7 @@ impl WindowQuestion {
     }
 }
 
-/// Reads `/v1/models` of any server, and `/v1/models/{id}` where one model is all there is.
+/// Reads `/v1/models` of any server, and `/v1/models/{id}`, which has one model.
 fn window_in_models_list(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let list = value.get("data").or_else(|| value.get("models")).and_then(Value::as_array);
@@ -99,7 +99,7 @@ pub(crate) fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(slots).ok()?)
 }
 
-/// Reads LM Studio's `/api/v0/models`: only a loaded model has a window; what it could take says little.
+/// Reads LM Studio's `/api/v0/models`: only a loaded model has a window; the maximum of others says little.
 fn window_in_lm_studio(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let list = value.get("data")?.as_array()?;
@@ -112,7 +112,7 @@ fn window_in_lm_studio(body: &str, model: &str) -> Option<EndpointWindow> {
     Some(EndpointWindow { tokens, question, room: WindowRoom::Advertised })
 }
 
-/// The entry of a model, or the only entry there is.
+/// The entry of a model, or the only entry of the list.
 fn entry_of<'a>(list: &'a [Value], model: &str) -> Option<&'a Value> {
     named_entry(list, model).or(match list {
         [only] => Some(only),

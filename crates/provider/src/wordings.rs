@@ -17,7 +17,7 @@ pub(crate) enum NumberRole {
     PromptLimit,
     /// The prompt that was sent.
     Prompt,
-    /// One kind of input among several that together are the prompt.
+    /// One of several kinds of input that together make up the prompt.
     PromptPart,
     /// The prompt that was sent, in characters.
     PromptCharacters,

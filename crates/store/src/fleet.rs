@@ -3,6 +3,8 @@
 //!
 //! Not for: conversations, which are in [`Store`](crate::Store). An engine without a server does not implement this.
 
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::ids::{Millis, Owner};
 use crate::sessions::lock::Holder;
@@ -30,6 +32,25 @@ pub struct FleetEvent {
 /// Up to where events were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetPosition(pub u64);
+
+/// What a listener learns of other gateways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FleetChange {
+    /// There are events.
+    Events,
+    /// A shared text is another one.
+    Texts,
+    /// Changes are heard of from now on. What changed before was perhaps not, and is to be read once.
+    Heard,
+    /// Changes are not heard of until the next [`Heard`](Self::Heard).
+    Unheard {
+        /// Why, without passwords.
+        problem: String,
+    },
+}
+
+/// Who is told of changes; must not block.
+pub type FleetListener = Arc<dyn Fn(FleetChange) + Send + Sync>;
 
 /// Connections of this process to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +84,10 @@ pub trait FleetStore: Send + Sync {
         gateway: &str,
         position: Option<FleetPosition>,
     ) -> Result<(Vec<FleetEvent>, FleetPosition)>;
+    /// Has a listener told of changes as they happen, as long as the store is there. `false` where the settings name no connection for
+    /// that: then changes are found by looking. A change may be told of without being one, and one may be missed: whoever relies on
+    /// it looks now and then all the same.
+    fn listen(&self, listener: FleetListener) -> bool;
     /// The connections of this process.
     fn pool_status(&self) -> PoolStatus;
 }

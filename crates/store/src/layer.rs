@@ -19,7 +19,7 @@ use crate::sessions::version::Version;
 use crate::store::{Dependants, Store};
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::node::{NewNode, NodeHead};
-use crate::views::summary::{Continuation, MessageRun, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, MessageRun, Summary, SummaryId, ViewSelection};
 
 /// A method of [`Store`], as a [`StoreLayer`] sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl<L: StoreLayer> Store for L {
         read fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
         read fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;
         write fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
-        write fn select_view(&self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis, limit_tokens: u64) -> Result<Session>;
+        write fn select_view(&self, owner: &Owner, wanted: ViewSelection) -> Result<Session>;
         read fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
         read fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
         write fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;

@@ -83,7 +83,7 @@ pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, Usage
 pub use copy::CopyReport;
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide};
-pub use fleet::{FleetEvent, FleetPosition, FleetStore, FleetText, PoolStatus};
+pub use fleet::{FleetChange, FleetEvent, FleetListener, FleetPosition, FleetStore, FleetText, PoolStatus};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 #[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
@@ -124,7 +124,9 @@ pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{Child, NewNode, NodeHead, SummaryNode};
 pub use views::node_graph::{NodeLink, node_problems};
 pub use views::page::{ItemEntry, MessageEntry};
-pub use views::summary::{Continuation, MessageRun, NewSummary, Selection, Summary, SummaryId};
+pub use views::summary::{
+    Continuation, MessageRun, NewSummary, Selection, Summary, SummaryId, ViewSelection,
+};
 
 /// Tests that compare the stores with each other and with a plain scan, written against the public names.
 #[cfg(test)]

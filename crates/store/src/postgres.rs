@@ -20,6 +20,7 @@ mod doctor;
 mod error;
 mod fleet;
 mod guards;
+mod listener;
 mod messages;
 mod migrate;
 mod nodes;
@@ -45,6 +46,7 @@ use crate::artifacts::place::ArtifactPlace;
 use crate::error::Result;
 use crate::ids::Owner;
 
+use address::ServerAddress;
 use connection::ServerPool;
 use search_index::IndexKind;
 use value::{text, values};
@@ -60,6 +62,8 @@ const VACUUM_EVERY: usize = 8;
 #[derive(Debug)]
 pub struct PostgresStore {
     server: ServerPool,
+    /// Where it listens to other gateways, if it does.
+    direct: Option<ServerAddress>,
     /// Messages that were appended.
     appended: AtomicUsize,
     /// Segments of the index that were sealed.
@@ -76,7 +80,7 @@ impl PostgresStore {
         let server = ServerPool::new(url, connections)?;
         server.reach()?;
         migrate::bring_up_to_date(&server, migrate::STEPS)?;
-        Ok(Self { server, appended: AtomicUsize::new(0), sealed: AtomicUsize::new(0) })
+        Ok(Self { server, direct: None, appended: AtomicUsize::new(0), sealed: AtomicUsize::new(0) })
     }
 
     /// Has the record keep large texts in a place of their own: in the database where there is none. What is in the
@@ -95,9 +99,16 @@ impl PostgresStore {
         Ok(self)
     }
 
+    /// Has the store hear at once of what other gateways change, over a connection to this address: that of the server itself, where
+    /// [`open`](Self::open) was given that of a pooler. Nothing is connected before somebody listens.
+    pub fn with_direct(mut self, url: &str) -> Result<Self> {
+        self.direct = Some(ServerAddress::parse(url)?);
+        Ok(self)
+    }
+
     /// An address as people read it: without user and password.
     pub fn address_without_password(url: &str) -> Result<String> {
-        Ok(address::ServerAddress::parse(url)?.shown)
+        Ok(ServerAddress::parse(url)?.shown)
     }
 
     /// Where the record is, without password.

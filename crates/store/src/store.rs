@@ -16,7 +16,7 @@ use crate::sessions::session::{Conversation, EndReason, Link, NewSession, Sessio
 use crate::sessions::version::Version;
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::node::{NewNode, NodeHead};
-use crate::views::summary::{Continuation, MessageRun, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, MessageRun, Summary, SummaryId, ViewSelection};
 
 /// The record.
 ///
@@ -83,16 +83,8 @@ pub trait Store: Send + Sync {
     /// Commits a compaction: one transaction ends a session and opens its successor. No message is copied or touched.
     fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
     /// Goes back to the view before the last compaction, or forward again: a new continuation with that view and
-    /// everything said since. Refused if that needs more than `limit_tokens`.
-    fn select_view(
-        &self,
-        owner: &Owner,
-        id: &SessionId,
-        selection: Selection,
-        successor: SessionId,
-        at_ms: Millis,
-        limit_tokens: u64,
-    ) -> Result<Session>;
+    /// everything said since. Refused if that needs more tokens than it may.
+    fn select_view(&self, owner: &Owner, wanted: ViewSelection) -> Result<Session>;
     /// A summary.
     fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
     /// Summaries made for the chain of a session, oldest first. Nodes, of which a summary may be made, are not among them.

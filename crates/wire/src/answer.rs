@@ -86,7 +86,7 @@ pub enum StopReason {
     Unstated,
 }
 
-/// Why a model stopped: what it means, and the wire's own word.
+/// Why a model stopped: the meaning, and the word of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stop {
     /// The reason in neutral terms.
@@ -106,8 +106,8 @@ pub struct Answer {
     pub id: Option<String>,
     /// The model that answered. It may differ from the requested one.
     pub model: Option<String>,
-    /// What goes back into the history: one assistant message, or on the Responses wire every output item. Empty when
-    /// the answer holds nothing a provider would take back.
+    /// The messages to append to the history: one assistant message, or in the Responses wire format every output item.
+    /// Empty if the answer contains nothing that a provider would accept back.
     pub messages: Vec<Message>,
     /// The same in neutral terms, in order.
     pub parts: Vec<AnswerPart>,

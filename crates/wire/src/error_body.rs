@@ -40,8 +40,8 @@ impl ErrorBody {
         Self::in_object(RawJson(json), json)
     }
 
-    /// Reads the body of a response whose status says that it is an error. Whatever it is, something comes out: fields
-    /// where there are any, else the text (of a page, without its markup).
+    /// Reads the body of a response whose status says that it is an error. Never fails: returns the fields if there are
+    /// any, else the text (of a page, without its markup).
     #[must_use]
     pub fn of_failed_response(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);

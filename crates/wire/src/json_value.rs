@@ -36,7 +36,8 @@ pub(crate) fn check_json(text: &str) -> Result<(), JsonFault> {
     })
 }
 
-/// Where JSON that lies `outer_depth` deep first goes deeper than allowed; broken text is looked at as far as its strings can be told.
+/// The first place where JSON at nesting `outer_depth` exceeds the allowed depth. Invalid JSON is examined as far as
+/// its strings can be recognised.
 pub(crate) fn too_deep_at(json: &[u8], outer_depth: usize) -> Option<usize> {
     let (mut at, mut depth) = (0, outer_depth);
     while let Some(&byte) = json.get(at) {

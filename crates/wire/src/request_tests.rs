@@ -186,7 +186,7 @@ fn what_is_wrong_is_said_with_its_place() {
     let cases = [
         (Chat, "", "the body is empty"),
         (Chat, " \n", "the body is empty"),
-        (Chat, "[]", "a request is a JSON object, this is a list"),
+        (Chat, "[]", "a request is a JSON object, but this is a list"),
         (Chat, "nonsense", "not valid JSON at line 1, column 2: expected ident"),
         (
             Chat,
@@ -207,15 +207,19 @@ fn what_is_wrong_is_said_with_its_place() {
             "{\"messages\":[{\"a\":1}]}",
             "`messages[0]` is not a message: an object with neither role nor type",
         ),
-        (Chat, "{\"messages\":{}}", "`messages` should be a list, it is an object"),
+        (Chat, "{\"messages\":{}}", "`messages` should be a list, but it is an object"),
         (Chat, "{\"messages\":tru}", "not valid JSON at line 1, column 16: expected ident"),
-        (Chat, "{\"messages\":\"hi\"}", "`messages` should be a list, it is a string"),
-        (Responses, "{\"input\":7}", "`input` should be a list or a string, it is a number"),
+        (Chat, "{\"messages\":\"hi\"}", "`messages` should be a list, but it is a string"),
+        (Responses, "{\"input\":7}", "`input` should be a list or a string, but it is a number"),
         (Chat, "{\"messages\":[],\"messages\":[]}", "`messages` is given twice"),
         (Chat, "{\"model\":\"a\",\"messages\":[],\"mod\\u0065l\":\"b\"}", "`model` is given twice"),
-        (Chat, "{\"model\":1,\"messages\":[]}", "`model` should be a string, it is a number"),
-        (Chat, "{\"stream\":\"yes\",\"messages\":[]}", "`stream` should be true or false, it is a string"),
-        (Anthropic, "{\"tools\":{},\"messages\":[]}", "`tools` should be a list, it is an object"),
+        (Chat, "{\"model\":1,\"messages\":[]}", "`model` should be a string, but it is a number"),
+        (
+            Chat,
+            "{\"stream\":\"yes\",\"messages\":[]}",
+            "`stream` should be true or false, but it is a string",
+        ),
+        (Anthropic, "{\"tools\":{},\"messages\":[]}", "`tools` should be a list, but it is an object"),
     ];
     for (wire_format, body, words) in cases {
         assert_eq!(refused(wire_format, body).to_string(), words, "{body}");

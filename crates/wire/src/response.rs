@@ -30,7 +30,7 @@ pub enum ResponseError {
         /// What is wrong.
         detail: String,
     },
-    /// Something else than an answer of this wire.
+    /// The body is not an answer in this wire format.
     #[error("expected an answer of the {expected} wire, got {found}")]
     NotAnAnswer {
         /// The wire.

@@ -60,7 +60,7 @@ pub struct SseReader {
     is_handed_out: bool,
     scan: LineScan,
     max_event_bytes: usize,
-    /// No frame has been completed yet: a byte order mark may stand at the beginning.
+    /// No frame is complete yet: the text may begin with a byte order mark.
     is_first: bool,
     /// The last frame ended in a bare carriage return: a line feed that follows is no line of its own.
     after_return: bool,
@@ -94,8 +94,8 @@ impl SseReader {
         SseFrames { reader: self, chunk }
     }
 
-    /// The stream is over: what came after the last blank line, if anything. The format says to throw it away; servers
-    /// that forget the last blank line are common enough that the caller should look at it.
+    /// Ends the stream and returns the bytes after the last blank line, if any. The specification discards them, but
+    /// many servers omit the last blank line, so the caller should examine them.
     pub fn finish(&mut self) -> Option<SseFrame<'_>> {
         self.clear_handed_out();
         if self.buffer.is_empty() {
@@ -215,7 +215,7 @@ enum LineScan {
     InLine,
     /// Behind the carriage return of a line that is not blank.
     AfterReturn,
-    /// Behind a carriage return that stands alone on its line: the frame ends here, or behind the line feed that follows.
+    /// After a carriage return on a line of its own: the frame ends here, or after the line feed that follows.
     BlankReturn,
 }
 

@@ -6,7 +6,7 @@ use crate::answer::{AnswerPart, Stop, StopReason};
 use crate::json_value::{member, non_empty_text, text_member};
 
 impl StopReason {
-    /// Reads the word of any wire: they do not contradict each other, and servers mix them.
+    /// Reads the stop reason of any wire format: the words do not contradict each other, and servers mix them.
     #[must_use]
     pub fn of_word(word: &str) -> Self {
         match word.to_ascii_lowercase().as_str() {

@@ -32,7 +32,7 @@ pub struct TranslatedRequest {
     pub body: Vec<u8>,
     /// The members that the other wire format has no place for.
     pub left_out: Vec<String>,
-    /// What the translation of the answer needs.
+    /// The information that translating the answer needs.
     pub way_back: TranslationBack,
 }
 

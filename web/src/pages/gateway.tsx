@@ -15,7 +15,7 @@ export function NotAllowed({ title }: { title: string }) {
       <Empty>
         <h2>This needs an operator's token</h2>
         <p>
-          Your token sees the conversations of its owner. Whoever runs the gateway makes an operator's token with <code>throughline token new NAME --operator</code>.
+          Your token sees the conversations of its owner. The operator of the gateway makes an operator's token with <code>throughline token new NAME --operator</code>.
         </p>
       </Empty>
     </>
@@ -444,7 +444,7 @@ export function TokensPage() {
       ) : null}
       {revoked !== null ? (
         <Confirm title={`Revoke ${revoked}?`} action="Revoke" danger busy={busy} onYes={() => void revoke(revoked)} onNo={() => setRevoked(null)}>
-          <p>Whoever uses it is refused from now on. If it is the last one, every request is refused until there is another.</p>
+          <p>Requests with it are refused from now on. If it is the last one, every request is refused until there is another.</p>
         </Confirm>
       ) : null}
     </>

@@ -39,7 +39,7 @@ const QUOTED_CHARS_A_TOKEN: usize = 1;
 
 const INSTRUCTIONS: &str = include_str!("../prompts/save_memory.md");
 
-/// Whether notes are chosen when a compaction happens.
+/// Whether a compaction also chooses notes for the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveMemory {
     /// They are.

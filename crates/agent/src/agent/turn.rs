@@ -50,9 +50,9 @@ impl TurnDone {
 }
 
 impl Agent {
-    /// Says something and works until the model has answered. What was [said before and not answered](Self::unanswered)
-    /// is not said twice. Called off by `cancel` at any moment: what was said, done
-    /// and received until then stays, and the next turn goes on from there.
+    /// Sends a message and runs tools until the model has answered. A [message without an answer](Self::unanswered) is
+    /// not sent twice. `cancel` stops the turn at any moment: messages, results and partial answers up to then stay,
+    /// and the next turn continues from there.
     pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, SessionError> {
         self.stop_saving_memory();
         let wire_format = self.session.wire_format();
@@ -172,7 +172,7 @@ impl Agent {
         Ok(outcome)
     }
 
-    /// Deletes stored results that the record has by now.
+    /// Deletes stored results that are in the record by now.
     async fn forget_recorded(&mut self) {
         if self.finished.is_empty() {
             return;

@@ -43,7 +43,7 @@ const SECRETS: [&str; 14] = [
     "/.npmrc",
 ];
 
-/// Files that are run, or decide what is run, later on without anyone asking.
+/// Files that are run later without a question, or that decide what is run.
 const RUN_LATER: [&str; 27] = [
     ".bashrc",
     ".bash_profile",

@@ -225,7 +225,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Checks what a program sends to the network.
+    /// Checks whether a program sends data to the network.
     fn network(&mut self, script: &Script, call: &ProgramCall<'_>) {
         let talks = fetches(call.words)
             || matches!(
@@ -273,7 +273,7 @@ impl Analysis<'_> {
     }
 }
 
-/// The danger of a program whatever its arguments are.
+/// The danger of a program regardless of its arguments.
 fn by_name(call: &ProgramCall<'_>) -> Option<Danger> {
     let second = call.second();
     match call.name {

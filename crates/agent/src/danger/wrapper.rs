@@ -12,7 +12,7 @@ pub(super) enum Inner<'a> {
     Script(String),
 }
 
-/// What a program that only stands before another runs, and whether that reads what comes through the pipe.
+/// The command that a wrapper such as `sudo` runs, and whether that command reads the pipe.
 pub(super) fn inner(words: &[Word]) -> Option<Inner<'_>> {
     let program = name(words);
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -40,7 +40,7 @@ pub(super) fn inner(words: &[Word]) -> Option<Inner<'_>> {
     }
 }
 
-/// The program that does the work and reads what comes through a pipe, behind everything that only stands before it.
+/// The words from the program on that does the work and reads the pipe, without wrappers such as `sudo` or `env`.
 pub(super) fn effective(words: &[Word]) -> &[Word] {
     let mut words = words;
     while !matches!(name(words), "xargs" | "find" | "fd" | "fdfind" | "parallel" | "git") {
@@ -104,7 +104,7 @@ fn git_inner<'a>(texts: &[&str]) -> Option<Inner<'a>> {
     }
 }
 
-/// What `xargs` runs. Words that it puts in the place of a mark are not known.
+/// The command that `xargs` runs. The words that replace its placeholder are unknown.
 fn xargs(words: &[Word]) -> Option<Inner<'_>> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let mark = texts.iter().enumerate().find_map(|(at, text)| match text.strip_prefix("-I") {

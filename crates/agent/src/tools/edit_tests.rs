@@ -32,7 +32,7 @@ async fn a_piece_is_replaced_where_it_stands_once() {
 }
 
 #[tokio::test]
-async fn what_will_change_is_shown_before_it_does() {
+async fn changes_are_shown_before_they_are_made() {
     let folder = tempfile::tempdir().unwrap();
     let tool = WriteFile::new(Workspace::new(folder.path()).unwrap());
     let arguments = json!({"path": "new/b.txt", "content": "hello\n"});

@@ -13,7 +13,7 @@ use crate::tool::{Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 use crate::workspace::{PathLocation, Workspace};
 
 const NAME: &str = "patch";
-/// Places that are named when a piece is there several times.
+/// The most line numbers that an error names when the text occurs several times.
 const MAX_NAMED_LINES: usize = 8;
 
 #[derive(Deserialize)]

@@ -37,8 +37,8 @@ pub(crate) struct TerminalLimits {
     pub usual: Duration,
     /// How long one may run at most.
     pub most: Duration,
-    /// Bytes of output that are kept of a command that is waited for. What is too long for the model becomes an artifact,
-    /// so this is what an artifact holds at most.
+    /// The most output, in bytes, that is stored of a command in the foreground. Output that is too long for the model
+    /// becomes an artifact, so this is also the limit of an artifact.
     pub output_bytes: usize,
     /// Bytes of output that are kept of a command in the background: it is looked at again and again.
     pub background_bytes: usize,
@@ -279,7 +279,7 @@ impl End {
     }
 }
 
-/// Whether somebody calls it off within the time that a key takes.
+/// Whether the call is cancelled within the time of a key press.
 async fn is_cancelled_soon(cancel: &CancellationToken) -> bool {
     tokio::time::timeout(GRACE, cancel.cancelled()).await.is_ok()
 }

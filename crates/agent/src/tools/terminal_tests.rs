@@ -55,7 +55,7 @@ fn interrupts_are_ignored() -> bool {
 }
 
 #[tokio::test]
-async fn a_person_is_told_of_commands_that_did_not_end_well() {
+async fn failed_commands_are_reported_to_the_person() {
     let (_folder, tool) = terminal();
     for (command, trouble) in [
         ("true", None),
@@ -156,7 +156,7 @@ async fn until_there(path: &std::path::Path) {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn user_who_leaves_leaves_nothing_running() {
+async fn leaving_stops_background_commands() {
     let (folder, tool) = terminal();
     let command = "trap 'echo > left.txt; exit' TERM; echo > up.txt; while :; do sleep 0.05; done";
     call(&tool, json!({"command": command, "background": true})).await.unwrap();
@@ -188,7 +188,7 @@ async fn caller_that_stops_waiting_leaves_nothing_running() {
 }
 
 #[test]
-fn what_would_run_is_said_first() {
+fn proposal_shows_the_command_before_it_runs() {
     let (_folder, tool) = terminal();
     let proposal = tool.propose(&json!({"command": "rm -rf x\necho done"})).unwrap();
     assert_eq!(proposal.title, "run rm -rf x ...");

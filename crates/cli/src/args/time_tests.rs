@@ -13,7 +13,7 @@ fn ms(text: &str) -> Millis {
 }
 
 #[test]
-fn what_was_lately_is_shown_by_how_long_ago() {
+fn recent_times_are_shown_as_an_age() {
     let now = now();
     for (then, words) in [
         ("2026-11-15T12:00:00Z", "just now"),
@@ -78,7 +78,7 @@ fn a_day_counts_to_its_end() {
 }
 
 #[test]
-fn what_is_no_time_is_refused() {
+fn text_that_is_not_a_time_is_refused() {
     for wrong in [
         "",
         "7",

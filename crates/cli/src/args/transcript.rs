@@ -24,7 +24,7 @@ pub(crate) struct TranscriptArgs {
     #[arg(long, value_name = "N", help_heading = "Reading")]
     pub(crate) pick: Option<usize>,
 
-    /// Of a session log, read only what came after the client's own last compaction
+    /// Read only the part of a session log after the client's own last compaction
     #[arg(long, help_heading = "Reading")]
     pub(crate) since_compaction: bool,
 }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar as _;
 use super::highlight::diff_style;
 use crate::ui::text::{counted, on_one_line, shorten};
 
-/// What a person typed as an answer; Enter alone is no, and whatever is none is asked again.
+/// The answer that a person typed. Enter alone means no; `None` means that the question is repeated.
 pub(super) fn answer_of(typed: &str, for_session: bool) -> Option<Answer> {
     match typed.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Answer::Once),

@@ -11,7 +11,7 @@ use super::context_view;
 use super::error::failure_of;
 use super::named_model::{self, ModelChoice};
 use super::repl::Repl;
-use super::slash::{COMMANDS, parse_compress_options};
+use super::slash::{COMMANDS, other_names, parse_compress_options};
 use crate::app::App;
 use crate::commands::config::with_origins;
 use crate::commands::state::summary_lines;
@@ -86,7 +86,7 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
             let session = repl.setup.store.session(&repl.setup.owner, repl.agent.session().id());
             let title = session.map_err(refused)?.title;
             repl.screen.note(&title.map_or_else(
-                || "no title yet; set one with /title TITLE".to_owned(),
+                || "no title yet: lists show the first words; /title TITLE sets one".to_owned(),
                 |title| printable(&title),
             ));
         }
@@ -103,7 +103,7 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
     Ok(AfterCommand::GoOn)
 }
 
-/// A command of the program with whatever stands behind it.
+/// A command of the program and its arguments.
 fn with_flags<'a>(command: &'a str, arguments: &'a str) -> Vec<&'a str> {
     std::iter::once(command).chain(arguments.split_whitespace()).collect()
 }
@@ -175,7 +175,7 @@ fn run_here(repl: &Repl, words: &[&str]) -> Result<(), CliError> {
     run_in(&repl.setup.app.with_session(Some(repl.active_session())), repl, words)
 }
 
-/// Writes the conversation to a file, and over one that is there only where that is asked for.
+/// Writes the conversation to a file; overwrites an existing one only with `--force`.
 fn export(repl: &Repl, id: &str, arguments: &str) -> Result<(), CliError> {
     let forced = arguments.strip_prefix("--force").filter(|rest| rest.starts_with(' '));
     let named = forced.unwrap_or(arguments).trim();
@@ -340,7 +340,9 @@ fn help(width: usize) -> String {
         let name = format!("/{}", command.name);
         let arguments =
             if command.arguments.is_empty() { String::new() } else { format!("{} - ", command.arguments) };
-        let what = format!("{arguments}{}", command.what);
+        let others = other_names(command.name);
+        let others = if others.is_empty() { String::new() } else { format!("; also {}", others.join(", ")) };
+        let what = format!("{arguments}{}{others}", command.what);
         out.push_str(&labelled(&name.bold().to_string(), widest, &what, width));
     }
     for line in [

@@ -12,6 +12,9 @@ fn help_lists_every_command_and_fits() {
         for command in COMMANDS {
             assert!(text.contains(&format!("/{}", command.name)), "{}", command.name);
         }
+        for other in ["/clear", "/cost", "/compact", ", exit,"] {
+            assert!(text.contains(other), "{other}: {text}");
+        }
         assert!(text.lines().all(|line| columns(line) <= width), "{width}: {text}");
     }
 }

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use owo_colors::OwoColorize as _;
 use throughline_agent::Agent;
 use throughline_engine::{EngineLimits, Pressure};
-use throughline_tokens::{ContentProfile, TextProfile, TokenModel};
+use throughline_tokens::TokenModel;
 use throughline_transcript::{Groups, Transcript, compact_json_string};
 
-use crate::context_breakdown::ContextBreakdown;
+use crate::context_breakdown::{ContextBreakdown, MeasureTokens as _};
 use crate::token_counter::TokenCounter;
 use crate::ui::figures::bar;
 use crate::ui::gauge::{Gauge, gauge_lines};
@@ -24,7 +24,6 @@ const NAME_COLUMNS: usize = 22;
 /// The whole page.
 pub(super) fn render(agent: &Agent, width: usize) -> String {
     let session = agent.session();
-    let model = TokenModel::for_model(&session.model().model, session.wire_format());
     let pressure = session.pressure();
     let gauge = Gauge {
         tokens: pressure.tokens,
@@ -32,31 +31,22 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
         threshold_tokens: pressure.threshold_tokens,
     };
     let prompt = agent.system_prompt();
-    let part = |text: &str| model.estimate(&TextProfile::of(text));
-    let (files, notes) = (section(prompt, "project-file"), section(prompt, "memory"));
-    let system = model.estimate_content(&ContentProfile::of_system(&compact_json_string(prompt)));
-    let (files, notes) = (part(&files), part(&notes));
-    let tools = agent.tools_json().map_or(0, |json| model.estimate_content(&ContentProfile::of_tools(json)));
+    let counter = counter(agent);
+    let (files, notes) =
+        (counter.text(&section(prompt, "project-file")), counter.text(&section(prompt, "memory")));
+    let system = counter.system(&compact_json_string(prompt));
+    let tools = agent.tools_json().map_or(0, |json| counter.tools(json));
     let transcript = Transcript::from_messages(session.wire_format(), session.messages().to_vec());
     let groups = Groups::of(&transcript.messages);
-    let breakdown = ContextBreakdown::of(&transcript, &groups, &TokenCounter::estimating(model), LARGEST);
-    let mut estimates = vec![
+    let breakdown = ContextBreakdown::of(&transcript, &groups, &counter, LARGEST);
+    let mut rows = vec![
         ("system prompt".to_owned(), system.saturating_sub(files).saturating_sub(notes)),
         ("project files".to_owned(), files),
         ("memory".to_owned(), notes),
         ("tools".to_owned(), tools),
     ];
-    estimates.extend(breakdown.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
-    let estimated: u64 = estimates.iter().map(|(_, tokens)| tokens).sum();
-    // Parts are shares of the total that everything else shows.
-    let in_unit = |tokens: u64| {
-        let wide = u128::from(tokens) * u128::from(pressure.tokens) / u128::from(estimated.max(1));
-        u64::try_from(wide).unwrap_or(u64::MAX)
-    };
-    let mut rows: Vec<(String, u64)> =
-        estimates.into_iter().map(|(name, tokens)| (name, in_unit(tokens))).collect();
+    rows.extend(breakdown.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
     rows.retain(|(_, tokens)| *tokens > 0);
-    let total: u64 = rows.iter().map(|(_, tokens)| tokens).sum();
     let most = rows.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0);
     let mut out = gauge_lines(&[("context", gauge)], width.clamp(40, 120));
     let _ = writeln!(out, "{}", distance_words(pressure, session.model().hard_limit_tokens()));
@@ -64,7 +54,7 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
         let _ = writeln!(out, "{words}");
     }
     let _ = writeln!(out, "context engine: {}", session.engine_name());
-    let fixed = in_unit(system.saturating_add(tools));
+    let fixed = system.saturating_add(tools);
     let _ = writeln!(
         out,
         "{} tokens ({}) of system prompt and tools are sent with every call",
@@ -77,7 +67,7 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
             out,
             "  {name:<NAME_COLUMNS$}{:>10}  {:>6}  {}",
             thousands(*tokens),
-            percent(*tokens, total),
+            percent(*tokens, pressure.tokens),
             cells.cyan()
         );
     }
@@ -85,17 +75,28 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
         let _ = writeln!(out, "largest messages");
         for large in &breakdown.largest {
             let what = if large.tools.is_empty() { large.role.to_owned() } else { large.tools.join(", ") };
-            let line = format!("  {:>10}  {what}: {}", thousands(in_unit(large.tokens)), large.glimpse);
+            let line = format!("  {:>10}  {what}: {}", thousands(large.tokens), large.glimpse);
             let _ = writeln!(out, "{}", shorten(&line, width));
         }
     }
     let estimated = if session.last_prompt_tokens().is_some() {
         "The total is measured: what the provider counted last and an estimate of what came since; its parts are estimated."
     } else {
-        "All figures are estimated: the provider has not counted this view yet."
+        "All figures are estimated: there is no usable count of this view by the provider."
     };
     let _ = writeln!(out, "{}", estimated.dimmed());
     out
+}
+
+/// Counts parts in the unit of the total that everything else shows, as `inspect` and `usage` do.
+fn counter(agent: &Agent) -> TokenCounter {
+    let session = agent.session();
+    let model = TokenModel::for_model(&session.model().model, session.wire_format());
+    let counter = TokenCounter::estimating(model);
+    let fixed = counter.system(&compact_json_string(agent.system_prompt()))
+        + agent.tools_json().map_or(0, |json| counter.tools(json));
+    let messages: u64 = session.messages().iter().map(|message| counter.message(message)).sum();
+    counter.corrected(session.pressure().tokens, fixed.saturating_add(messages))
 }
 
 /// The threshold in force where it is not the configured one, and why.

@@ -30,7 +30,7 @@ pub(super) const PROMPT: &str = "› ";
 pub(super) enum EditorEvent {
     /// Typed something.
     Text(String),
-    /// Pressed Ctrl-C on a line in which something had been typed: it is empty again.
+    /// Ctrl-C on a line with text: the line was cleared.
     Cleared,
     /// Pressed Ctrl-C on an empty line.
     Interrupted,
@@ -195,7 +195,7 @@ impl Completer for ChatHelper {
 }
 
 impl ChatHelper {
-    /// What could stand at the end of a line: a command, a session, or a file.
+    /// Completions for the end of a line: commands, sessions or files.
     fn offers(&self, before: &str) -> (usize, Vec<Pair>) {
         if let Some(name) = before.strip_prefix('/')
             && !name.contains([' ', '/'])

@@ -36,7 +36,7 @@ fn commands_sessions_and_files_are_completed() {
 }
 
 #[test]
-fn a_backslash_at_the_end_goes_on_and_goes_away() {
+fn backslash_at_the_end_continues_the_line_and_is_removed() {
     assert_eq!(joined("one\\\ntwo"), "one\ntwo");
     assert_eq!(joined("a \\ b"), "a \\ b");
 }

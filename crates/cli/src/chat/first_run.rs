@@ -115,7 +115,7 @@ async fn find_providers(setup: &ChatSetup) -> Vec<ProviderCandidate> {
     found
 }
 
-/// There is neither a key nor a server: what was looked for, and every way to begin.
+/// The error if there is neither a key nor a server: what was searched, and every way to begin.
 fn no_provider(setup: &ChatSetup) -> CliError {
     let keys: Vec<&str> = WITH_KEYS.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     let places = ON_THIS_MACHINE.iter().filter_map(|kind| {
@@ -177,7 +177,8 @@ fn choose<'a>(setup: &ChatSetup, found: &'a [ProviderCandidate]) -> Result<&'a P
     picked.and_then(|at| found.get(at)).ok_or_else(unnamed)
 }
 
-/// Which of so many a person names, by number or by name; asked again until it is one of them. `None` when they type nothing.
+/// The choice of a person, by number or by name; the question is repeated until the answer is valid. `None` for an
+/// empty line.
 fn pick(
     setup: &ChatSetup,
     mut question: String,

@@ -22,7 +22,7 @@ impl Interrupts {
         self.sender.clone()
     }
 
-    /// Those of before do not count any more. Returns whether there were any.
+    /// Discards earlier interrupts. Returns whether there were any.
     pub(super) fn forget(&mut self) -> bool {
         let mut any = false;
         while self.receiver.try_recv().is_ok() {

@@ -57,7 +57,7 @@ fn is_pasting(bytes: &[u8]) -> bool {
     last(PASTE_BEGINS) > last(PASTE_ENDS)
 }
 
-/// What a terminal puts around a text that is pasted, once it was asked to.
+/// The marks that a terminal puts around pasted text in bracketed-paste mode.
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
@@ -81,7 +81,7 @@ impl Keyboard {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing that is typed is shown until this is dropped, and keys are put by as they come.
+    /// Hides what is typed until this is dropped; the keys are stored in their order.
     pub(super) fn quiet(&self) -> Quiet {
         let echo = terminal::silence();
         let watch = echo.as_ref().and_then(|_| terminal::watch(self.clone()));
@@ -148,7 +148,7 @@ impl Keyboard {
         count
     }
 
-    /// What was taken back and what was typed without Enter, as text for the next line.
+    /// Queued lines that were taken back and keys typed without Enter, as text for the next line.
     pub(super) fn take(&self) -> String {
         self.put_by();
         let mut typed = self.typed();
@@ -338,7 +338,7 @@ mod terminal {
 const CONTROL_U: char = '\u{15}';
 const CONTROL_W: char = '\u{17}';
 
-/// Keys as text: lines stay lines, keys that take back do, and whatever is no text is left out.
+/// Keys as text: Enter ends a line, Backspace deletes a character, and keys that are not text are left out.
 fn readable(typed: &[u8]) -> String {
     let keys = String::from_utf8_lossy(typed).replace("\r\n", "\n").replace('\r', "\n");
     let mut text = String::new();

@@ -63,7 +63,7 @@ fn a_text_that_is_pasted_is_one_line_however_many_it_has() {
 }
 
 #[test]
-fn lines_that_are_taken_back_stand_before_what_was_typed_last() {
+fn queued_lines_return_before_the_text_typed_last() {
     let (keyboard, _) = keyboard();
     keyboard.take_in(b"y\rgo on\rlast words");
     let answers = |line: &str| line == "y";

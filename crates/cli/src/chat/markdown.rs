@@ -10,7 +10,7 @@ use super::highlight::highlight;
 use crate::app::CursorControl;
 use crate::ui::text::{columns, streamed, wrap_styled};
 
-/// A line over more rows than this is left as it came: what scrolled away cannot be drawn again.
+/// A line of more rows than this stays as it was printed: rows that scrolled away cannot be redrawn.
 const MAX_ROWS: usize = 12;
 
 /// Text that is being written.
@@ -19,7 +19,7 @@ pub(super) struct Markdown {
     looks: MarkdownStyle,
     line: String,
     moves: CursorControl,
-    /// How much of the line is on the screen as it came, in columns.
+    /// Columns of the line that are on the screen unformatted.
     shown_columns: usize,
     row: ScreenRow,
     fence: Option<Fence>,
@@ -94,7 +94,7 @@ impl Markdown {
         !self.line.is_empty()
     }
 
-    /// What has to be written for more text, on a terminal of so many columns.
+    /// Appends text and returns what to write to a terminal of this many columns.
     pub(super) fn push(&mut self, text: &str, terminal_columns: usize) -> String {
         let text = streamed(text);
         let mut out = String::new();

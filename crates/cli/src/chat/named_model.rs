@@ -63,7 +63,7 @@ struct MissingModel {
     listed: Vec<ListedModel>,
 }
 
-/// The model at the place where it is asked: the configured endpoint, or the provider whose model it is.
+/// The model with the endpoint that serves it: the configured one, or its own provider.
 pub(super) async fn placed(
     setup: &ChatSetup,
     wish: ModelSpec,
@@ -94,13 +94,13 @@ pub(super) async fn placed(
     }
 }
 
-/// What is to be said of a configured model that its endpoint does not list, to people who see nothing but an answer.
+/// The warning that the endpoint does not list the configured model, for a single question whose answer would hide it.
 pub(super) async fn warning(setup: &ChatSetup, model: &str, endpoint: &Endpoint) -> Option<String> {
     missing(setup, model, endpoint).await.ok().flatten().map(|missing| missing.words)
 }
 
-/// Whether an endpoint has a model: what it lists decides, where that is quickly known; at a maker's own address the name
-/// does.
+/// Whether an endpoint lacks a model. Its list decides if it arrives quickly; at the address of a maker the name
+/// decides.
 async fn missing(
     setup: &ChatSetup,
     model: &str,
@@ -142,7 +142,7 @@ fn refusal(missing: &MissingModel, model: &str, endpoint: &Endpoint, sellers: &[
     let keys: Vec<&str> = sellers.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     if !keys.is_empty() {
         failure = failure
-            .because(format!("and there is no key for a provider that has it ({})", keys.join(", ")))
+            .because(format!("there is no key for a provider that has it ({})", keys.join(", ")))
             .hint(format!("export {}=... and run it again", keys.join("=... or ")));
     }
     if let Some(name) = names.first() {

@@ -35,7 +35,7 @@ use crate::ui::text::{counted, printable, wrap};
 const SESSIONS_OFFERED: usize = 50;
 /// Even if the cache has expired: a person who has just arrived may be about to type.
 const LEAST_IDLE: Duration = Duration::from_secs(2);
-/// From this compaction on detail fades; told once a conversation.
+/// From this compaction on a note says that details fade; shown once per conversation.
 const FADES_FROM: u64 = 2;
 
 const ONCE_MORE: &str = "press Ctrl-C again, Ctrl-D or type /quit to leave; the conversation is recorded";
@@ -72,17 +72,18 @@ pub(super) async fn open(
     if let Some(unused) = &connected.at.unused_window {
         setup.app.note(unused);
     }
-    let prompt = setup.prompt();
     match known {
         None => {
             let new = setup.new_session(&connected);
-            let setup = setup.agent_setup(&connected, &wish, &new.id, frontend).await?;
-            let agent = Agent::begin(setup, new, &prompt).await.map_err(failure_of)?;
+            let agent_setup = setup.agent_setup(&connected, &wish, &new.id, frontend).await?;
+            let prompt = setup.prompt(&agent_setup.tools);
+            let agent = Agent::begin(agent_setup, new, &prompt).await.map_err(failure_of)?;
             Ok(OpenSession { agent, connected, wish, resumed: None })
         }
         Some((tip, name)) => {
-            let setup = setup.agent_setup(&connected, &wish, &tip.id, frontend).await?;
-            let agent = Agent::resume(setup, &tip.id, &prompt).await.map_err(failure_of)?;
+            let agent_setup = setup.agent_setup(&connected, &wish, &tip.id, frontend).await?;
+            let prompt = setup.prompt(&agent_setup.tools);
+            let agent = Agent::resume(agent_setup, &tip.id, &prompt).await.map_err(failure_of)?;
             let words = format!(
                 "{} with {} so far, {} in view",
                 name.as_deref().map_or_else(|| "a conversation".to_owned(), printable),
@@ -266,8 +267,7 @@ pub(super) fn run(setup: ChatSetup, args: &ChatArgs, runtime: &Runtime) -> Resul
     Ok(())
 }
 
-/// Finds out behind a person's back whether the model can be asked at all, and says so if it cannot: the prompt waits for
-/// nobody.
+/// Checks in the background whether the model can be reached, and reports it if not. The prompt does not wait for it.
 fn report_problem(
     connected: &ConnectedModel,
     app: &Arc<App>,
@@ -385,7 +385,7 @@ impl Repl {
         self.turn(&words).await
     }
 
-    /// What was queued for after an answer is not sent after one that did not come to its end.
+    /// Moves queued lines back into the input: they are not sent after an answer that was not completed.
     pub(super) fn take_queue_back(&self, why: &str) {
         let lines = self.keyboard.take_back();
         if lines > 0 {
@@ -451,7 +451,7 @@ impl Repl {
         self.canceller.renew()
     }
 
-    /// Goes on with another conversation, or begins one. Gives back the one that was.
+    /// Continues another conversation or begins one. Returns the previous one.
     pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, CliError> {
         let opened =
             open(&self.setup, self.wish.clone(), ModelChoice::Configured, resume, self.frontend.clone())

@@ -22,7 +22,7 @@ use crate::ui::text::{counted, labelled, on_one_line, printable, shorten, stream
 
 /// Lines of a difference that are shown.
 const DIFFERENCE_LINES: usize = 40;
-/// Lines of a command's output that are shown: how it ended says most.
+/// The last lines of a command's output that are shown: its end is the most informative.
 const OUTPUT_LINES: usize = 8;
 
 const PREPARING: &str = "preparing a summary of the older part in the background, for when the window fills";
@@ -71,13 +71,13 @@ struct ScreenState {
     passing: bool,
     /// Whether a person has just been shown what a tool will do.
     asked: bool,
-    /// Whether the screen has shown that a summary is ready for this view.
+    /// Whether the screen has reported that a summary is ready for this view.
     told_ready: bool,
-    /// Remarks that wait until nothing else is being written.
+    /// Notes that wait until nothing else is being written.
     later: Vec<String>,
     /// Lines that were queued while a line of the answer was being written, to be shown behind it.
     queued: Vec<String>,
-    /// The line that comes and goes, as it was shown last.
+    /// The status line that is redrawn, as last shown.
     passing_text: String,
     tally: UsageTally,
 }
@@ -112,7 +112,7 @@ impl Screen {
         self.above.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A person types from now on: whatever happens is written above their line.
+    /// Begins typing: until it ends, output is written above the line that is typed.
     pub(super) fn typing(&self, printer: Option<Printer>) -> TypingGuard<'_> {
         *self.above() = printer;
         TypingGuard(self)
@@ -155,7 +155,7 @@ impl Screen {
         self.end_text(&mut state);
     }
 
-    /// A line of the program's own, behind whatever is there.
+    /// Prints a line of the program after the current output.
     pub(super) fn say(&self, text: &str) {
         let mut state = self.state();
         self.end_text(&mut state);
@@ -179,7 +179,7 @@ impl Screen {
         self.note(text);
     }
 
-    /// Says what was found out while something else was being written.
+    /// Prints notes that arrived while something else was being written.
     pub(super) fn say_later(&self) {
         let later = std::mem::take(&mut self.state().later);
         later.iter().for_each(|text| self.note(text));
@@ -218,7 +218,7 @@ impl Screen {
         self.pass(&mut state, "stopping ... Ctrl-C again leaves");
     }
 
-    /// A question of what a tool may do, which shows what will change.
+    /// Shows the approval question of a tool with its effects.
     pub(super) fn question(&self, text: &str) {
         self.say(text);
         self.state().asked = true;
@@ -412,7 +412,7 @@ impl AgentEvents for Screen {
 /// Words that are larger than the window.
 fn set_aside_words(aside: &WordsSetAside) -> String {
     format!(
-        "this is larger than the window of {} tokens has room for: {} characters, about {} tokens. The model is shown how it \
+        "your message does not fit the window of {} tokens: it has {} characters, about {} tokens. The model is shown how it \
          begins and ends ({} characters) and can read the rest in pieces; the record has all of it",
         thousands(aside.window_tokens),
         thousands(aside.chars),
@@ -421,7 +421,7 @@ fn set_aside_words(aside: &WordsSetAside) -> String {
     )
 }
 
-/// What is shown under a tool that is done: what changed, or how its output ended.
+/// The lines below a finished tool: its changes, or the end of its output.
 fn beside(tool: &str, shown: &str) -> String {
     let shown = printable(shown);
     let mut out = String::new();

@@ -303,8 +303,8 @@ impl ChatSetup {
         MemoryFiles::new(&self.app.home)
     }
 
-    /// The system prompt for a conversation that begins now.
-    pub(super) fn prompt(&self) -> String {
+    /// The system prompt for a conversation that begins now, with advice about these tools.
+    pub(super) fn prompt(&self, tools: &ToolBox) -> String {
         let memory = self.memory();
         let note = |text: Result<String, throughline_agent::ToolError>| {
             text.unwrap_or_else(|error| {
@@ -313,11 +313,11 @@ impl ChatSetup {
             })
         };
         let files = context_files(&self.folder);
-        let tools = ["read_file", "write_file", "patch", "search_files", "terminal", "memory", "recall"];
+        let tools: Vec<String> = tools.schemas().into_iter().map(|tool| tool.name).collect();
         (PromptParts {
             folder: &self.folder.display().to_string(),
             system: std::env::consts::OS,
-            tools: &tools.map(str::to_owned),
+            tools: &tools,
             files: &files,
             memory: &note(memory.memory()),
             user: &note(memory.user()),

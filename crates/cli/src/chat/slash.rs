@@ -16,11 +16,7 @@ const fn command(name: &'static str, arguments: &'static str, what: &'static str
 
 /// All of them, as `/help` lists them.
 pub(super) const COMMANDS: [SlashCommand; 21] = [
-    command(
-        "compress",
-        "[TOPIC | here [N] | --keep N] [--preview]",
-        "compact the older part now; /compact is the same",
-    ),
+    command("compress", "[TOPIC | here [N] | --keep N] [--preview]", "compact the older part now"),
     command("undo", "", "go back to what the model saw before the last compaction"),
     command("summary", "", "the summary that the model sees in place of the older part"),
     command("retry", "", "send your last message again if it got no answer"),
@@ -61,6 +57,13 @@ const ALIASES: [(&str, &str); 15] = [
     ("rename", "title"),
     ("models", "model"),
 ];
+
+/// Other names of a command, as `/help` lists them: with a slash, and those that need none.
+pub(super) fn other_names(command: &str) -> Vec<String> {
+    let aliases = ALIASES.iter().filter(|(_, known)| *known == command).map(|(alias, _)| format!("/{alias}"));
+    let bare = BARE.iter().filter(|(_, known)| *known == command).map(|(word, _)| (*word).to_owned());
+    aliases.chain(bare).collect()
+}
 
 /// Words that mean a command although they have no slash: a person who types one of them alone wants to leave.
 const BARE: [(&str, &str); 3] = [("exit", "quit"), ("quit", "quit"), (":q", "quit")];

@@ -25,7 +25,7 @@ pub(super) struct UsageTally {
     pub(super) unpriced: u64,
 }
 
-/// What a person should know before the first word.
+/// The lines at the start of a chat: model, window, threshold, folder, session.
 pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent, width: usize) -> String {
     let at = &connected.at;
     let limits = &agent.session().model().limits;
@@ -74,7 +74,7 @@ pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent
     out
 }
 
-/// How full the conversation is, what it cost, how much of it the cache took.
+/// The line after an answer: how full the window is, the cost, and the share read from the cache.
 pub(super) fn status(pressure: Pressure, tally: &UsageTally, width: usize) -> String {
     let Pressure { tokens, threshold_tokens, window_tokens } = pressure;
     let gauge = Gauge { tokens, window_tokens, threshold_tokens };

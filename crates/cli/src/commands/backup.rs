@@ -16,7 +16,7 @@ use crate::ui::text::{bytes_words, counted, on_one_line, wrap};
 /// How a record on a server is backed up.
 const INSTEAD: &str = "`pg_dump --format=custom` backs the database up, with its artifacts; docs/guide/fleet.md says how to restore it";
 
-/// Copy the record with its artifacts into one file, while others may go on using it
+/// Copy the record, even while it is in use, into one file with its artifacts
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

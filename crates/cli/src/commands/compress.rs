@@ -20,7 +20,7 @@ use throughline_engine::{
     Snapshot, Trigger,
 };
 use throughline_redact::Redactor;
-use throughline_store::{Session, SessionId, Store as _, StoreError};
+use throughline_store::{Continuation, Session, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
 use crate::app::App;
@@ -33,7 +33,7 @@ use crate::record::session_context::{context_of, load_view};
 use crate::record::{OpenRecord, refused};
 use crate::ui::text::{counted, printable, thousands};
 
-/// Broken rules told before the rest is only counted.
+/// Broken rules that are listed; the rest is counted.
 const MAX_VIOLATIONS_TOLD: usize = 10;
 
 /// An attempt with everything its report needs.
@@ -74,7 +74,7 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
         let corrections = corrections_of(&record, &named)?;
         return work(args, context, &recorded_input(&named, transcript), &corrections, |_| Ok(None));
     }
-    record.locked(&named, "compress", || {
+    record.locked(&named, "compress", |lease| {
         // Somebody may have been at work on it until the lock was ours.
         let session = record.tip(named.id.as_str())?;
         let (view, transcript) = load_view(&record, &session)?;
@@ -93,7 +93,10 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
                 return Ok(None);
             }
             let successor = record.with_new_id(|id| match commit(&id) {
-                Some(continuation) => record.store.continue_session(&record.owner, continuation),
+                Some(continuation) => {
+                    let continuation = Continuation { lease: Some(lease.clone()), ..continuation };
+                    record.store.continue_session(&record.owner, continuation)
+                }
                 None => Err(StoreError::NothingToSelect { what: "there is nothing to commit" }),
             })?;
             Ok(Some(Committed { from: session.id.clone(), to: successor.id }))
@@ -101,7 +104,7 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
     })
 }
 
-/// What the person took out of the state of a recorded conversation.
+/// The entries that the person removed from the state of a recorded conversation.
 fn corrections_of(record: &OpenRecord<'_>, session: &Session) -> Result<Vec<Correction>, CliError> {
     let now_ms = record.now.ms;
     RecordedState::corrections(&record.store, &record.owner, &session.id, now_ms).map_err(refused)

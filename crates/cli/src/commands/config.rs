@@ -16,7 +16,7 @@ use crate::home;
 use crate::settings::{bad_settings, load, load_settings, loader, read_bounded, read_config, say_warnings};
 use crate::ui::text::{columns, counted, on_one_line};
 
-/// Values wider than this do not push the next column further to the right.
+/// Wider values do not move the next column to the right.
 const MAX_VALUE_COLUMNS: usize = 32;
 
 /// Show and change settings
@@ -172,7 +172,7 @@ fn get(loaded: &Loaded, key: &str, json: bool) -> Result<CommandOutput, CliError
     Ok(CommandOutput { data, notes: Vec::new() })
 }
 
-/// Changes config.yaml and says what came of it.
+/// Changes config.yaml and reports the result.
 fn change(
     app: &App,
     edit: impl Fn(&Editor) -> Result<Edit, ConfigErrors>,

@@ -158,7 +158,7 @@ fn set_and_unset_change_the_file_and_say_what_counts() {
 }
 
 #[test]
-fn what_is_gone_altogether_is_called_so() {
+fn unset_key_without_a_default_is_called_not_set() {
     let lookup = ModelLookup::new(Some("compression: {models: {gpt-5.5: {threshold: 0.7}}}\n"));
     let note = "changed /home/config.yaml; compression.models.gpt-5.5.threshold is not set";
     assert_eq!(lookup.notes("unset compression.models.gpt-5.5.threshold"), note);

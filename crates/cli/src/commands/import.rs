@@ -124,7 +124,7 @@ fn take_turns<'r, 'a>(record: &'r OpenRecord<'a>, app: &App) -> Result<Lock<'r, 
     }
 }
 
-/// Where histories are on this machine. What is not there is said.
+/// The places of histories on this machine. Reports those that do not exist.
 fn default_paths(app: &App) -> Result<Vec<PathBuf>, CliError> {
     let history_locations = history_locations(app);
     let (found, missing): (Vec<AgentHistory>, Vec<AgentHistory>) =

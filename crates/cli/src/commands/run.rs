@@ -16,7 +16,7 @@ use clap::Args;
 use crate::app::App;
 use crate::clients;
 use crate::commands::run::client_command::ClientCommand;
-use crate::commands::run::connection::GatewayConnection;
+use crate::commands::run::connection::{GatewayConnection, Supervisor};
 use crate::commands::run::version::VersionCheck;
 use crate::error::CliError;
 
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
         }
         Err(error) => return Err(error.hint("--or-direct starts the client without the gateway")),
     };
-    let (name, began_ms) = (format!("{:016x}", app.random_bits()), app.now().ms);
+    let (name, began_ms) = (command.run_name(app.random_bits()), app.now().ms);
     let (mut child, copy) = match &connection {
         Some(connection) => {
             let url = format!("{}/run/{name}", connection.url());
@@ -89,16 +89,16 @@ pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
         }
         None => (command.to_process(), None),
     };
-    let supervisor = connection.as_ref().map(GatewayConnection::supervise);
+    let supervisor = connection.as_ref().map(|connection| connection.supervise(&name));
     let version = VersionCheck::start(&command, app);
     let ended = process::run(&mut child, &command.title());
-    drop(supervisor);
+    let tally = supervisor.map(Supervisor::finish);
     if let Some(copy) = copy {
         copy.finish(app);
     }
     let code = ended?;
-    if let Some(connection) = connection.filter(|_| !args.quiet) {
-        totals::print(app, connection.url(), &name, began_ms, &command.title());
+    if let Some(tally) = tally.filter(|_| !args.quiet) {
+        totals::print(app, tally, began_ms, &command.title());
         if let Some(version) = version {
             version.print(app);
         }

@@ -98,7 +98,11 @@ fn page(app: &App, gateways: &[RunningGateway], today: &UsageOverview, saved: &S
     let clients: Vec<String> = today
         .by_program
         .iter()
-        .map(|total| format!("{} ({})", total.group, counted(total.calls, "call", "calls")))
+        .map(|total| {
+            // What the record calls a program that sends no name.
+            let name = if total.group == "gateway" { "other programs" } else { &total.group };
+            format!("{name} ({})", counted(total.calls, "call", "calls"))
+        })
         .collect();
     out.push_str(&format!("Clients   {}\n", clients.join(", ")));
     out

@@ -46,7 +46,7 @@ fn the_list_is_its_owners_alone() {
 }
 
 #[test]
-fn a_list_that_cannot_be_read_lets_nobody_in_by_mistake() {
+fn unreadable_token_list_grants_no_access() {
     let home = tempfile::tempdir().unwrap();
     let app = App::for_tests(home.path().to_owned());
     std::fs::write(home.path().join("tokens.json"), "{").unwrap();

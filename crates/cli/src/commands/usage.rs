@@ -42,7 +42,7 @@ pub(crate) struct UsagePage<'a> {
     pub(crate) session: Option<&'a Session>,
     pub(crate) context: Option<(ContextUse, TranscriptLimits)>,
     pub(crate) calls: UsageOverview,
-    /// Of one conversation, what the same requests would have cost directly.
+    /// For one conversation: what the same requests would have cost directly.
     pub(crate) savings: Option<SavingsTotal>,
 }
 
@@ -80,8 +80,8 @@ impl UsagePage<'_> {
         let in_use = self.context.as_ref().map(|(in_use, situation)| {
             json!({
                 "messages": in_use.messages,
-                "message_tokens": in_use.message_tokens,
-                "fixed_tokens": in_use.fixed_tokens,
+                "message_tokens": in_use.part(in_use.message_tokens),
+                "fixed_tokens": in_use.fixed_tokens.map(|tokens| in_use.part(tokens)),
                 "tokens": in_use.tokens(),
                 "basis": in_use.basis(),
                 "window": situation.window_json(),

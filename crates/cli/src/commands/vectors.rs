@@ -39,7 +39,7 @@ pub(crate) fn run(args: &VectorsArgs, app: &App) -> Result<(), CliError> {
         if args.json {
             return print_json(app, &json!({ "model": null }));
         }
-        return app.print("No embedding model is set (recall.embeddings): search goes by words alone.\n");
+        return app.print("No embedding model is set (recall.embeddings): only words are searched.\n");
     };
     let record = match args.make {
         true => Some(OpenRecord::open(app)?),

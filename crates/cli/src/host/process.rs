@@ -18,17 +18,27 @@ pub(crate) fn is_alive(holder: &Holder) -> bool {
     if holder.host != host() {
         return true;
     }
-    match start_of(holder.process_id) {
+    match stat_of(holder.process_id) {
+        Some(stat) if has_ended(&stat) => false,
         // A process id is given again; only together with the start time it names one process.
-        Some(start) => holder.process_start == 0 || start == holder.process_start,
+        Some(stat) => holder.process_start == 0 || start_in(&stat) == Some(holder.process_start),
         None => exists(holder.process_id),
     }
 }
 
+fn stat_of(process_id: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()
+}
+
+/// Whether a process has ended and only waits for its parent to take note.
+fn has_ended(stat: &str) -> bool {
+    stat.rsplit_once(')')
+        .is_some_and(|(_, fields)| matches!(fields.trim_start().chars().next(), Some('Z' | 'X')))
+}
+
 /// When a process started, in ticks since the machine did; where the system says so.
 fn start_of(process_id: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
-    start_in(&stat)
+    start_in(&stat_of(process_id)?)
 }
 
 /// The name of the program may hold spaces and brackets, so fields are counted from its last bracket.

@@ -19,6 +19,20 @@ fn a_process_that_ended_is_not() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_process_that_ended_is_not_alive_while_its_parent_has_not_noticed() {
+    let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let holder = Holder { process_id: child.id(), process_start: 0, ..this_process("child") };
+    assert!(is_alive(&holder));
+    drop(child.stdin.take());
+    while is_alive(&holder) {
+        std::thread::yield_now();
+    }
+    assert!(stat_of(child.id()).is_some(), "nobody has waited for it");
+    child.wait().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn another_process_with_the_same_id_is_not_the_holder() {
     let mut holder = this_process("test");
     holder.process_start += 1;

@@ -1,6 +1,6 @@
 //! Locks of commands: acquired, renewed while the command runs, and released.
 
-use throughline_store::{LockOutcome, LockRecord, LockRequest, Millis, Store};
+use throughline_store::{Lease, LockOutcome, LockRecord, LockRequest, Millis, Store};
 
 use crate::error::CliError;
 use crate::host::process::{is_alive, this_process};
@@ -8,13 +8,15 @@ use crate::record::{OpenRecord, refused};
 
 /// How long a lock is held without being renewed. One whose holder was killed is noticed at once.
 const LIFETIME_MS: Millis = 10 * 60 * 1000;
-/// How long after it was taken a lock is renewed.
+/// The age at which a lock is renewed.
 const RENEWED_AFTER_MS: Millis = LIFETIME_MS / 10;
 
 /// A lock that this process holds.
 pub(crate) struct Lock<'r, 'a> {
     record: &'r OpenRecord<'a>,
     request: LockRequest,
+    /// What tells the lock from every other of its name.
+    fence: u64,
 }
 
 /// What came of asking for a lock.
@@ -33,14 +35,19 @@ impl<'r, 'a> Lock<'r, 'a> {
         let now_ms = record.app.now().ms;
         let request =
             LockRequest { name, holder: this_process(what), now_ms, expires_ms: now_ms + LIFETIME_MS };
-        match record.store.lock(&request, &is_alive).map_err(refused)? {
+        let (from, fence) = match record.store.lock(&request, &is_alive).map_err(refused)? {
             LockOutcome::HeldBy(held) => return Ok(LockAttempt::HeldBy(held)),
-            LockOutcome::Taken { from: None, .. } => {}
-            LockOutcome::Taken { from: Some(from), .. } => {
-                record.app.note(&format!("took over the lock of {from}, which no longer runs"));
-            }
+            LockOutcome::Taken { from, fence } => (from, fence),
+        };
+        if let Some(from) = from {
+            record.app.note(&format!("took over the lock of {from}, which no longer runs"));
         }
-        Ok(LockAttempt::Taken(Self { record, request }))
+        Ok(LockAttempt::Taken(Self { record, request, fence }))
+    }
+
+    /// What a write under this lock names.
+    pub(crate) fn lease(&self) -> Lease {
+        Lease { name: self.request.name.clone(), holder: self.request.holder.clone(), fence: self.fence }
     }
 
     /// Holds it for longer, if that is due.

@@ -32,6 +32,8 @@ pub(crate) struct ServerSettings {
     /// May hold a password.
     pub(crate) url: String,
     pub(crate) connections: usize,
+    /// Where changes by other gateways are heard of; empty where they are looked for.
+    pub(crate) direct_url: String,
 }
 
 impl std::fmt::Debug for ServerSettings {
@@ -51,7 +53,11 @@ impl RecordPlace {
         };
         Ok(match settings.url.is_empty() {
             true => Self::File(app.record_path()),
-            false => Self::Server(ServerSettings { url: settings.url, connections: settings.connections }),
+            false => Self::Server(ServerSettings {
+                url: settings.url,
+                connections: settings.connections,
+                direct_url: settings.direct_url,
+            }),
         })
     }
 
@@ -118,8 +124,7 @@ impl StoreLayer for RecordStore {
 }
 
 impl RecordStore {
-    /// Opens the record for writing, making it if it is not there; one of an older version is brought up to date, and the
-    /// user is told.
+    /// Opens the record for writing. Creates a missing one; migrates one of an older version and reports it.
     pub(crate) fn open(app: &App) -> Result<Self, CliError> {
         match RecordPlace::of(app)? {
             RecordPlace::File(path) => open_file(app, &path).map(Arc::new).map(Self::Sqlite),
@@ -176,7 +181,7 @@ impl RecordStore {
         }
     }
 
-    /// The record in a file, for a command that only makes sense with one.
+    /// The record as a file, for a command that works on files only.
     pub(crate) fn file(&self, command: &str, instead: &str) -> Result<&SqliteStore, CliError> {
         self.in_file().map(Arc::as_ref).ok_or_else(|| needs_file(command, instead))
     }
@@ -243,6 +248,10 @@ fn open_server(app: &App, server: &ServerSettings) -> Result<RecordStore, CliErr
     let place = artifact_place(app)?;
     let store = PostgresStore::open(&server.url, server.connections)
         .and_then(|store| store.with_artifacts(place.as_ref()))
+        .and_then(|store| match server.direct_url.is_empty() {
+            true => Ok(store),
+            false => store.with_direct(&server.direct_url),
+        })
         .map_err(refused)?;
     Ok(RecordStore::Postgres(Arc::new(store)))
 }

@@ -53,8 +53,19 @@ pub(crate) struct ContextUse {
 impl ContextUse {
     /// The whole, by the same figures as the status line of a conversation has.
     pub(crate) fn tokens(&self) -> u64 {
-        let estimated = self.message_tokens.saturating_add(self.fixed_tokens.unwrap_or(0));
-        self.size.map_or(estimated, |size| size.total_tokens)
+        self.size.map_or(self.estimated_tokens(), |size| size.total_tokens)
+    }
+
+    /// The estimate of a part in the unit of the whole, which a provider may have counted.
+    pub(crate) fn part(&self, estimated: u64) -> u64 {
+        let wide = u128::from(estimated) * u128::from(self.tokens());
+        let whole = u128::from(self.estimated_tokens().max(1));
+        u64::try_from((wide + whole / 2) / whole).unwrap_or(u64::MAX)
+    }
+
+    fn estimated_tokens(&self) -> u64 {
+        let parts = || self.message_tokens.saturating_add(self.fixed_tokens.unwrap_or(0));
+        self.size.map_or_else(parts, |size| size.message_tokens.saturating_add(size.fixed_tokens))
     }
 
     /// How well the whole is known.
@@ -104,7 +115,7 @@ fn recorded_client(record: &OpenRecord<'_>, session: &Session) -> Result<Option<
     Ok(Some(RecordedClient::ClaudeCode { largest_prompt_tokens }))
 }
 
-/// How full the window of a session is, and what it has to fit into.
+/// How full the window of a session is, and its limits.
 pub(crate) fn in_use(
     app: &App,
     record: &OpenRecord<'_>,

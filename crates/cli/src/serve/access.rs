@@ -8,6 +8,7 @@ use throughline_config::Settings;
 use throughline_gateway::{AccessPolicy, AccessTokens, Gateway, Tls, TlsError};
 use throughline_models::ClientOwners;
 use throughline_provider::BaseUrl;
+use tokio::sync::Notify;
 
 use crate::access_token_list::{AccessTokenList, TokenListStamp};
 use crate::app::App;
@@ -79,20 +80,23 @@ fn unusable(setting: &str, why: String) -> CliError {
     CliError::new(Exit::BadConfig, format!("`gateway.{setting}` cannot be used")).because(why)
 }
 
-/// Takes over changes of the list while the gateway runs: those of this machine, and on a database those made anywhere. Once
+/// Takes over changes of the list while the gateway runs: those of this machine, and on a database those made anywhere. It looks
+/// once a second, and when a change is notified. Once
 /// tokens were demanded they stay so: revoking the last one does not make the gateway open.
 pub(super) async fn follow(
     (app, store): (Arc<App>, RecordStore),
     log: Arc<ServeLog>,
     gateway: Gateway,
     mut demanded: bool,
+    changed: Arc<Notify>,
 ) {
     // The first look is always taken: the list may have changed since it was read.
     let mut known = None;
     let mut confirmed = Instant::now();
     let mut is_trusted = true;
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        // A notification is never relied on.
+        let _ = tokio::time::timeout(LOOK_EVERY, changed.notified()).await;
         let (look_app, look_store, look_known) = (Arc::clone(&app), store.clone(), known.clone());
         let looked = tokio::task::spawn_blocking(move || look(&look_app, &look_store, look_known)).await;
         match looked.unwrap_or(ListLook::OutOfReach) {

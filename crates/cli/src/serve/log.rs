@@ -89,6 +89,16 @@ impl ServeTotals {
     }
 }
 
+impl ServeTotals {
+    /// What the record has of all this. A request that is not recorded is a warning.
+    fn ending(&self) -> &'static str {
+        match self.warnings {
+            0 => "stopped; everything that was answered is recorded",
+            _ => "stopped; everything that was answered is recorded, except where a warning says otherwise",
+        }
+    }
+}
+
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
@@ -129,6 +139,11 @@ impl ServeLog {
     /// What happened since the start, in one line.
     pub(super) fn summary(&self) -> String {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).words()
+    }
+
+    /// The last line.
+    pub(super) fn ending(&self) -> &'static str {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).ending()
     }
 
     /// An object on one line, with when it was, how bad it is, and what request it is about.

@@ -84,3 +84,12 @@ fn the_sum_says_what_happened() {
         "3 requests answered (1 with an error, 1 whose client hung up), 1 new conversation, 1 compaction, 1 warning"
     );
 }
+
+#[test]
+fn last_line_promises_a_complete_record_only_without_warnings() {
+    let mut totals = ServeTotals::default();
+    totals.count(&served(200, AnswerEnd::Whole));
+    assert_eq!(totals.ending(), "stopped; everything that was answered is recorded");
+    totals.count(&GatewayEvent::Warning("NOT RECORDED: the disk is full".to_owned()));
+    assert!(totals.ending().ends_with("except where a warning says otherwise"), "{}", totals.ending());
+}

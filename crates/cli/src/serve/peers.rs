@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_in_a_table_is_nobody() {
+    fn invalid_socket_table_names_no_user() {
         let at: SocketAddr = "127.0.0.1:1".parse().unwrap();
         for table in ["", "head", "head\n\n", "head\n a b c d", "head\n 0: zz:1 zz:1 1 1 1 1 1 1"] {
             assert_eq!(user_in(table, at, at), None, "{table}");

@@ -9,7 +9,8 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// What stands where there is nothing.
 const NOTHING: char = '·';
 
-/// Dollars from millionths of a dollar: cents from one cent on, else as many places as it takes to see anything.
+/// Dollars from millionths of a dollar: two decimals from one cent on, below that as many as the first significant
+/// digit needs.
 pub(crate) fn dollars(micro_usd: u64) -> String {
     match micro_usd {
         0 => "$0".to_owned(),
@@ -60,7 +61,7 @@ pub(crate) fn rounded(count: u64) -> String {
     }
 }
 
-/// A bar of at most `cells` cells; the largest value fills them. Whatever is there is seen.
+/// A bar of at most `cells` cells; the largest value fills them, and any value above zero is visible.
 pub(crate) fn bar(value: u64, largest: u64, cells: usize) -> String {
     if value == 0 || largest == 0 || cells == 0 {
         return String::new();

@@ -8,7 +8,7 @@ use throughline_transcript::{Arguments, Message, Part, RawJson, Role};
 
 use crate::ui::text::{columns, counted, glimpse, on_one_line, printable, shorten, thousands, wrap};
 
-/// Bodies stand under their headings, so that no line of a message can be taken for one of ours.
+/// Bodies are indented below their headings, so that no line of a message can be mistaken for output of the program.
 const INDENT: usize = 2;
 /// Lines of a tool's output, of reasoning or of an argument that are shown when not everything is.
 const LINES_OF_RESULT: usize = 8;

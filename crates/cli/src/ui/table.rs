@@ -29,7 +29,7 @@ enum Overflow {
     Wrap,
 }
 
-/// A table with a heading line.
+/// A table with a heading line, unless all headings are empty.
 pub(crate) struct TextTable {
     sides: Vec<Side>,
     rows: Vec<Vec<String>>,
@@ -62,8 +62,8 @@ impl TextTable {
         self.rows.len() <= 1
     }
 
-    /// Adds a last column of bars, one for each row, as wide as the others leave room for and `most_cells` at most. There
-    /// are none where they would be too short to tell anything.
+    /// Adds a last column of bars, one for each row, as wide as the other columns allow, at most `most_cells`. Omitted
+    /// if they would be too short to be useful.
     pub(crate) fn bars(&mut self, values: &[u64], width: usize, indent: usize, most_cells: usize) {
         let taken = self.widths().iter().map(|width| width + GAP).sum::<usize>() + indent;
         let cells = width.saturating_sub(taken).min(most_cells);
@@ -100,7 +100,8 @@ impl TextTable {
             return self.blocks(width, indent);
         }
         let mut out = String::new();
-        for (index, row) in self.rows.iter().enumerate() {
+        let has_headings = self.rows.first().is_some_and(|row| row.iter().any(|heading| !heading.is_empty()));
+        for (index, row) in self.rows.iter().enumerate().skip(usize::from(!has_headings)) {
             for piece in self.lines_of(row, &widths) {
                 let line = self.line(&piece, &widths, indent);
                 if index == 0 {

@@ -184,7 +184,7 @@ pub(crate) fn wrap_styled(text: &str, max_columns: usize, hang: usize) -> String
     out
 }
 
-/// A text behind a label that takes up so many columns; further lines stand under the text. The label may have colours.
+/// A text after a label of this many columns; further lines are aligned with the text. The label may have colours.
 pub(crate) fn labelled(label: &str, label_columns: usize, text: &str, max_columns: usize) -> String {
     let shown = columns(&anstream::adapter::strip_str(label).to_string());
     let gap = " ".repeat(label_columns.saturating_sub(shown));

@@ -83,6 +83,44 @@ fn place_that_cannot_be_used_is_named_without_secrets() {
     }
 }
 
+#[test]
+fn credentials_in_the_settings_of_the_store_are_never_shown() {
+    let world = World::new();
+    let artifacts = "s3://AKIAHUNTER:s3/cret@bucket/prefix?region=eu-central-1&secret_access_key=s3cret";
+    let url = "postgres://me:s3cret@127.0.0.1:1/record?connect_timeout=1&password=s3cret";
+    for (settings, shown) in [
+        (vec![("THROUGHLINE_STORE__ARTIFACTS", artifacts)], "s3://****@bucket/prefix?region=eu-central-1"),
+        (vec![("THROUGHLINE_STORE__DIRECT_URL", url)], "postgres://me:****@127.0.0.1:1/record"),
+        (vec![("THROUGHLINE_STORE__URL", "host=db user=me password=s3cret")], "password=****"),
+    ] {
+        for arguments in [
+            &["config", "show"] as &[&str],
+            &["config", "show", "--json"],
+            &["store", "status"],
+            &["doctor"],
+            &["sessions"],
+            &[
+                "serve",
+                "--bind",
+                "127.0.0.1:0",
+                "--upstream",
+                "http://me:s3cret@127.0.0.1:1",
+                "--set",
+                "store.connections=0",
+            ],
+        ] {
+            let ended = world.run_with(arguments, b"", &settings);
+            let text = format!("{}{}", ended.text(), ended.stderr);
+            for secret in ["s3cret", "s3/cret", "AKIAHUNTER"] {
+                assert!(!text.contains(secret), "{arguments:?}: {text}");
+            }
+            if arguments == ["config", "show"] {
+                assert!(text.contains(shown), "{text}");
+            }
+        }
+    }
+}
+
 #[cfg(feature = "s3")]
 #[test]
 fn large_texts_are_stored_in_a_bucket_and_copied_there() {

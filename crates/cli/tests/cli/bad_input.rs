@@ -206,7 +206,7 @@ fn a_broken_line_in_a_log_is_named_and_skipped() {
 }
 
 #[test]
-fn a_lost_artifact_keeps_nobody_from_listing_and_searching() {
+fn sessions_with_a_lost_artifact_can_be_listed_and_searched() {
     let world = World::new();
     let output = "a line of output\n".repeat(20_000);
     let chat = json!([

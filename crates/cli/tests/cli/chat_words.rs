@@ -30,11 +30,11 @@ fn what_keeps_a_model_from_answering_is_said_before_anything_is_asked() {
         served.upstream.url()
     ));
     let mut terminal = Terminal::start(&world, &["chat"]);
-    terminal.see("`absent` is not among the 1 model at");
+    terminal.see("does not have `absent`; its only model is");
     terminal.prompt();
     // Nor does the conversation go over to one that is not there, unless that is meant.
     terminal.press("/model other\r");
-    terminal.see("`other` is not among the 1 model at");
+    terminal.see("does not have `other`; its only model is");
     terminal.see("the conversation continues with absent");
     terminal.prompt();
     terminal.press("/model other --anyway\r");
@@ -133,7 +133,7 @@ fn something_larger_than_the_window_is_told_and_read_in_pieces() {
     let log: String = (1..=100_000).map(|row| format!("row {row} of a long log\n")).collect();
     let ended = world.run_with(&["chat", "-q", "What is this?"], log.as_bytes(), &[]);
     assert_eq!((ended.code, ended.text().as_str()), (Some(0), "It is a log.\n"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("larger than the window of 32,768 tokens"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("does not fit the window of 32,768 tokens"), "{}", ended.stderr);
     let sent = served.upstream.calls()[0].text();
     assert!(sent.contains("What is this?") && sent.contains("row 100000 of a long log"), "{}", sent.len());
     assert!(sent.len() < 100_000, "{}", sent.len());

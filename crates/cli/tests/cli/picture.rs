@@ -48,7 +48,7 @@ fn svg(printed: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
          aria-label=\"throughline compress in a terminal\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#0d1117\"/>\n\
-         <g font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\" fill=\"#c9d1d9\" xml:space=\"preserve\">\n"
+         <g font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\" fill=\"#c9d1d9\">\n"
     );
     for row in 0..rows {
         let mut column = 0;
@@ -71,7 +71,8 @@ fn svg(printed: &str) -> String {
             writeln!(
                 out,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacingAndGlyphs\"{style}>{}</text>",
-                words.replace('&', "&amp;").replace('<', "&lt;")
+                // Browsers differ in whether `xml:space` keeps several spaces; all keep these.
+                words.replace('&', "&amp;").replace('<', "&lt;").replace(' ', "\u{a0}")
             )
             .unwrap();
         }

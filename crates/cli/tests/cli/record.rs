@@ -412,6 +412,57 @@ fn searching_usage_and_insights() {
     assert_eq!(world.run(&["usage", "--since", NOW, "--json"]).json()["total"]["calls"], 0);
 }
 
+/// Filters are combined, find what is there, and each one alone excludes it.
+#[test]
+fn filters_of_a_search() {
+    let world = recorded();
+    let messages = json!([
+        {"role": "user", "content": "Repair case_17 of the printer."},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "edit", "arguments": json!({"path": "src/printer.rs", "text": "case_17"}).to_string()}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Edited src/printer.rs for case_17."},
+    ]);
+    world.write("printer.json", messages.to_string());
+    assert_eq!(world.run(&["import", "printer.json"]).code, Some(0));
+    let found = |filters: &[&str]| {
+        let ended = world.run(&[&["search", "case_17", "--json"], filters].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.json()["hits"].as_array().unwrap().len()
+    };
+    let both = found(&["--tool", "Bash"]);
+    assert!(both > 0 && found(&["--tool", "edit"]) > 0);
+    assert_eq!(found(&["--tool", "Bash", "--project", "parser", "--since", "2026-11-14"]), both);
+    assert_eq!(found(&["--tool", "Bash", "--project", "parser", "--until", "2026-11-13"]), 0);
+    assert_eq!(found(&["--tool", "Bash", "--project", "printer"]), 0);
+    assert!(found(&["--file", "src/printer.rs", "--tool", "edit", "--role", "assistant"]) > 0);
+    assert_eq!(found(&["--file", "src/printer.rs", "--project", "parser"]), 0);
+    assert_eq!(found(&["--file", "src/other.rs"]), 0);
+}
+
+/// What a search names can be opened where it stands.
+#[test]
+fn the_messages_around_a_hit() {
+    let world = recorded();
+    let hit = world.run(&["search", "case_17", "--tool", "Bash", "--json"]).json()["hits"][0].clone();
+    let (id, seq) = (hit["session"].as_str().unwrap().to_owned(), hit["seq"].to_string());
+    insta::assert_snapshot!("messages_around_one", world.seen(&["sessions", "show", &id, "--around", &seq]));
+    let shown = world.run(&["sessions", "show", &id, "--around", &seq, "--json"]).json();
+    let numbers: Vec<u64> = shown["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["seq"].as_u64().unwrap())
+        .collect();
+    let at: u64 = seq.parse().unwrap();
+    assert_eq!(numbers, (at - 10..=at + 10).collect::<Vec<_>>());
+    let raw = world.run(&["sessions", "show", "last", "--around", "0", "--raw"]).json();
+    assert_eq!(raw.as_array().unwrap().len(), 11, "nothing stands before the first");
+    let missing = world.run(&["sessions", "show", "last", "--around", "9000"]);
+    assert_eq!(missing.code, Some(3));
+    assert!(missing.stderr.contains("there is no message #9000 in this conversation"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("its messages are #0 to #"), "{}", missing.stderr);
+}
+
 #[test]
 fn a_transcript_cannot_drive_the_terminal() {
     let world = World::new();

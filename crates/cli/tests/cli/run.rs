@@ -180,6 +180,23 @@ fn two_runs_share_a_gateway_and_are_counted_apart() {
     until("the end of the gateway", || gateways(&world).is_empty());
 }
 
+/// `serve` with an upstream of its own; the run names none.
+#[test]
+fn a_run_uses_the_gateway_of_serve_and_leaves_it_running() {
+    let (world, model) = (World::new(), model());
+    let (url, program) = (model.upstream.url(), this_program());
+    let mut serve = start(&world, &["serve", "--bind", "127.0.0.1:0", "--upstream", &url], &[]);
+    let gateway = until_some("the gateway", || gateways(&world).pop());
+    let line = ["run", "--", &program, "--exact", "run::client", "--nocapture"];
+    let ended = world.run_with(&line, b"", &[(TURNS, "1")]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("sends requests to {url}")), "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 call"), "{}", ended.stderr);
+    assert_eq!(gateways(&world), [gateway]);
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+}
+
 #[test]
 fn a_gateway_that_dies_is_started_again_at_the_same_address() {
     let (world, model) = (World::new(), model());
@@ -201,6 +218,7 @@ fn a_gateway_that_dies_is_started_again_at_the_same_address() {
     let (code, stdout, stderr) = ended(run);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("answer 2:"), "{stdout}");
+    assert!(stderr.contains(" call") && !stderr.contains("no request"), "{stderr}");
     let sessions = world.run(&["sessions", "--json"]).json();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1, "one conversation: {sessions}");
 }
@@ -220,9 +238,12 @@ fn a_gateway_that_cannot_start_is_said_and_the_client_starts_directly_if_allowed
 #[test]
 fn what_cannot_be_started_is_said() {
     let world = World::new();
-    for (name, code, hint) in
-        [("claude", 6, "npm install"), ("no-such-program", 6, "claude, codex"), ("sdk", 2, "--show python")]
-    {
+    for (name, code, hint) in [
+        ("claude", 6, "npm install"),
+        ("no-such-program", 6, "claude, codex"),
+        ("sdk", 2, "--show python"),
+        ("--nonsense", 2, "come before the client's name"),
+    ] {
         let ended = world.run(&["run", name]);
         assert_eq!(ended.code, Some(code), "{}", ended.stderr);
         assert!(ended.stderr.contains(hint), "{}", ended.stderr);

@@ -71,6 +71,32 @@ fn turn(entry: &Entry, recency: f32, task: &str, goal: &str) -> Turn {
     turn
 }
 
+/// Turns whose words stand under Goal refer to it, with what of their words has no room there.
+pub(super) fn without_goal(mut story: Vec<Turn>, goal: &[Entry]) -> Vec<Turn> {
+    let began = goal.iter().find_map(|entry| entry.text.strip_prefix(BEGAN_WITH));
+    let Some(quote) = began.and_then(|quote| quote.strip_prefix('"')) else { return story };
+    let quote = quote.trim_end_matches('"').trim_end_matches(GOES_ON);
+    for turn in story.iter_mut().filter(|turn| turn.elsewhere.is_none() && is_same(&turn.words, quote)) {
+        if let Some(rest) = rest_after(turn.words.trim_matches('"'), quote) {
+            turn.rest = rest.to_owned();
+            turn.elsewhere = Some(GOAL);
+        }
+    }
+    story
+}
+
+/// What words say after their beginning, whatever white space stands in either.
+fn rest_after<'w>(words: &'w str, beginning: &str) -> Option<&'w str> {
+    let mut rest = words.trim_start();
+    for word in beginning.split_whitespace() {
+        rest = rest.strip_prefix(word)?.trim_start();
+    }
+    Some(rest)
+}
+
+/// What a line of earlier notes is worth to begin with: it was among the best of its time, reports that closed a turn first.
+const CARRIED: f32 = 2.6;
+
 fn carried_line(text: &str, recency: f32) -> StoryLine {
     let weight = weigh(text);
     let base = if text.starts_with("The person: ") {
@@ -80,7 +106,7 @@ fn carried_line(text: &str, recency: f32) -> StoryLine {
     } else if text.starts_with('`') {
         0.9
     } else {
-        2.0
+        CARRIED
     };
     let value = base + 0.3 * weight.names.min(5) as f32 + 0.45 * weight.reasons.min(3) as f32 + 0.5 * recency;
     StoryLine { message: 0, lead: Lead::default(), text: text.to_owned(), value }

@@ -2,106 +2,20 @@
 
 use crate::act::one_line;
 use crate::state::{
-    Request, State, Unit, Via, announces, begins_word, is_question, plain_sentences, takes_something_back,
-    units, weigh, without_number,
+    Request, State, Unit, Via, WITHIN, announces, begins_word, comment_of, is_question, plain_sentences,
+    takes_something_back, units, weigh, without_number,
 };
 
-use super::draft::{Line, Price, Said, choose, choose_for};
+use super::choosing::{
+    FINDING, GIVEN_REASONS, LEAST_SCORE, OFFERS, ORDERS, RESULTS, TROUBLES, contrast, contrast_under,
+    gives_way_and_reason, is_result, steers, tells_change,
+};
+use super::draft::{Line, Price, Said, choose, choose_for, short_path};
 use super::story::Scope;
 
-/// Words that choose one way and not another.
-const CHOICES: &[&str] = &[
-    "instead of",
-    "rather than",
-    "i'll use",
-    "we'll use",
-    "let me use",
-    "let's use",
-    "chose",
-    "decided",
-    "opted",
-    "fall back",
-    "falls back",
-    "fallback",
-    "no longer",
-    "simplest",
-    "cleanest",
-    "prefer",
-    "recommend",
-    "replace",
-    "go with",
-    "going with",
-    "new plan",
-    "final answer",
-    "verdict",
-    "defaults to",
-    "now uses",
-    "now use ",
-    "keep ",
-    "kept ",
-    "stays",
-    "the fix",
-    "statt",
-    "sondern",
-    "plutôt",
-    "en vez",
-    "вместо",
-    "而不是",
-    "代わりに",
-];
-
-/// Words that may choose, and describe as often: one alone is not enough.
-const LEANINGS: &[&str] = &[
-    "instead", "keeps ", "use ", "uses ", "using ", "should ", "option", "approach", "skip", "leave ",
-    "we'll ", "i'll ", "let's ", "always ", "only ",
-];
-
-/// Headings under which decisions stand.
-const DECIDING_LEADS: &[&str] = &[
-    "decision",
-    "approach",
-    "recommend",
-    "solution",
-    "verdict",
-    "resolution",
-    "strategy",
-    "choice",
-    "entscheidung",
-    "lösung",
-    "décision",
-    "decisión",
-    "решение",
-    "决定",
-    "方案",
-];
-
-/// Words that describe what is wrong: what is wrong is no choice.
-const TROUBLES: &[&str] = &[
-    "fails",
-    "failed",
-    "failing",
-    "bug",
-    "broken",
-    "incorrect",
-    "wrong",
-    "would ",
-    "could ",
-    "may ",
-    "might ",
-    "missing",
-    "stale",
-    "doesn't",
-    "does not",
-    "cannot",
-    "can't",
-];
-
-/// Words that give a reason or draw a line. Alone they are in findings too.
-const REASONS: &[&str] =
-    &["because", "since ", "so that", "not ", "'t ", "both ", "weil", "porque", "потому", "因为"];
-
-/// One word that chooses is enough.
-const LEAST_SCORE: f32 = 0.7;
+/// Columns of a table whose cells say what was chosen.
+const DECIDING_COLUMNS: &[&str] =
+    &["fix", "change", "decision", "resolution", "solution", "approach", "action", "choice", "lösung"];
 
 /// What decisions are worth, by how sure it is that they are one.
 const CHOSEN: f32 = 12.0;
@@ -113,6 +27,9 @@ const STEERED: f32 = 3.4;
 const BY_AGENT: f32 = 1.8;
 const DESCRIBED: f32 = 1.5;
 const PLANNED: f32 = 2.6;
+/// Beside changes that a report tells, whose worth is 1 to 3.
+const COMMENTED: f32 = 2.0;
+const IN_ROW: f32 = 1.4;
 /// Before a step of a plan of the person.
 const OF_PLAN: &str = "By the plan: ";
 /// Longer words that change the course are told by their sentences.
@@ -142,6 +59,7 @@ fn carried_value(text: &str) -> f32 {
 pub(super) fn decisions(
     scope: &Scope<'_>,
     carried: Vec<String>,
+    told_rules: &[String],
     budget: u64,
     price: Price,
     said: &mut Said,
@@ -152,26 +70,33 @@ pub(super) fn decisions(
     for choice in state.choices.iter().filter(|choice| scope.has(choice.message)) {
         lines.push(Line { message: choice.message, text: choice.to_line(), value: CHOSEN });
     }
-    let mut perhaps: Vec<Line> = Vec::new();
     let mut rules = Said::default();
-    for rule in &state.constraints {
-        rules.add(&rule.text);
+    for rule in state.constraints.iter().map(|rule| &rule.text).chain(told_rules) {
+        rules.add(rule);
     }
+    lines.retain(|line| !rules.has(&line.text));
     let decides = |request: &&Request| request.via != Via::Reminder && scope.has(request.message);
     for request in state.requests.iter().filter(decides) {
         let asked = || {
             let before =
                 state.statements.iter().rev().find(|statement| statement.message < request.message)?;
             let question = plain_sentences(&before.text).filter(|sentence| is_question(sentence)).last()?;
+            let lower = question.to_lowercase();
+            OFFERS.iter().any(|cue| begins_word(&lower, cue)).then_some(())?;
             before.closes.then(|| question.to_owned())
         };
         if request.via == Via::Refusal {
-            let refused = state.runs.iter().rev().find(|run| run.result == request.message);
+            let refused =
+                state.runs.iter().rev().find(|run| run.result == request.message && !run.is_by_person());
             let what = refused
                 .map(|run| format!("`{}`", one_line(&run.command, 34)))
                 .unwrap_or_else(|| "the proposed step".to_owned());
-            let text = format!("{what} was rejected: \"{}\"", one_line(&request.words, 240));
-            lines.push(Line { message: request.message, text, value: REFUSED });
+            // A standing rule has its own section.
+            let words = without_rules(&request.words, &rules);
+            if !words.is_empty() {
+                let text = format!("{what} was rejected: \"{}\"", one_line(&words, 240));
+                lines.push(Line { message: request.message, text, value: REFUSED });
+            }
         } else if request.words.chars().count() <= 90
             && !is_question(&request.words)
             && let Some(question) = asked()
@@ -183,8 +108,11 @@ pub(super) fn decisions(
             && plain_sentences(&request.words).count() > 1
             && takes_something_back(&request.words)
         {
-            let text = format!("\"{}\"", one_line(&request.words, COURSE_CHARS));
-            lines.push(Line { message: request.message, text, value: CHANGED_COURSE });
+            let words = without_rules(&request.words, &rules);
+            if !words.is_empty() {
+                let text = format!("\"{}\"", one_line(&words, COURSE_CHARS));
+                lines.push(Line { message: request.message, text, value: CHANGED_COURSE });
+            }
         } else {
             let is_document = request.words.len() > DOCUMENT_BYTES;
             let mut step = String::new();
@@ -193,17 +121,21 @@ pub(super) fn decisions(
                 let is_part = !step.is_empty() && unit.lead.starts_with(step.as_str());
                 if is_document && !is_part {
                     step.clone_from(&unit.lead);
-                    let text = without_number(&step);
-                    if text.len() < step.len() && weigh(text).names > 0 {
-                        let text = format!("{OF_PLAN}\"{text}\"");
-                        lines.push(Line { message: request.message, text, value: PLANNED });
-                    }
+                    lines.extend(plan_step(&step, &lines, request.message));
+                }
+                // `2. Title - document the reason`.
+                let what = unit.text.split_once(" - ").map(|(_, what)| what.to_lowercase());
+                if is_document && what.is_some_and(|what| ORDERS.iter().any(|verb| what.starts_with(verb))) {
+                    lines.extend(plan_step(&unit.text, &lines, request.message));
                 }
                 for sentence in plain_sentences(&unit.text).filter(|s| (20..320).contains(&s.chars().count()))
                 {
                     let score = contrast_under(sentence, if is_document { &unit.lead } else { "" });
                     // A standing rule has its own section.
-                    let is_other = rules.has(sentence) || sentence.ends_with(':') || is_question(sentence);
+                    let is_other = rules.has(sentence)
+                        || sentence.ends_with(':')
+                        || is_question(sentence)
+                        || is_result(sentence);
                     if score <= 0.0 || is_other {
                         continue;
                     }
@@ -226,16 +158,30 @@ pub(super) fn decisions(
             lines.push(Line { message: request.message, text, value: STEERED });
         }
     }
+    thin_plan(&mut lines);
     let mut agent: Vec<Line> = Vec::new();
+    let mut perhaps: Vec<Line> = comments(scope);
+    let mut rows: Vec<(String, String)> = Vec::new();
     for statement in state.statements.iter().filter(|s| scope.has(s.message) && s.overturned_by.is_none()) {
-        for unit in units(&statement.text).into_iter().filter(|unit| !is_listing(&unit.text)) {
+        for unit in units(&statement.text) {
+            if let Some(text) = chosen_in_row(&unit) {
+                let value = IN_ROW + 0.4 * scope.recency(statement.message) + scope.bonus(&text);
+                let subject = |text: &str| text.split(": ").next().unwrap_or_default().to_owned();
+                // A later table tells the newer state.
+                perhaps.retain(|line| subject(&line.text) != subject(&text));
+                perhaps.push(Line { message: statement.message, text: text.clone(), value });
+                rows.push((text, unit.text.clone()));
+            }
+            if is_listing(&unit.text) {
+                continue;
+            }
             for sentence in plain_sentences(&unit.text).filter(|s| (30..340).contains(&s.chars().count())) {
                 let score = contrast_under(sentence, &unit.lead);
                 let sentence = sentence.trim_end_matches(':');
                 // An announcement is a decision where it sets one way against another, or gives a reason for its own.
                 let chooses =
                     if announces(sentence) { gives_way_and_reason(sentence) } else { score >= LEAST_SCORE };
-                if is_question(sentence) {
+                if is_question(sentence) || is_result(sentence) {
                     continue;
                 }
                 if chooses {
@@ -264,8 +210,107 @@ pub(super) fn decisions(
     chosen.sort_by_key(|line| line.message);
     for line in &chosen {
         said.add(&line.text);
+        // The row of a table, or the comment of an edit, that says the same.
+        for (_, row) in rows.iter().filter(|(text, _)| *text == line.text) {
+            said.add(row);
+        }
+        if let Some((_, comment)) = line.text.split_once(IN_COMMENT) {
+            let lines = state.edits.iter().filter(|edit| edit.message == line.message);
+            for own in lines.flat_map(|edit| &edit.new_lines).filter_map(|line| comment_of(line)) {
+                if comment.contains(own.0) || own.0.contains(comment) {
+                    said.add(own.0);
+                }
+            }
+        }
     }
     chosen
+}
+
+/// Between a file and what a comment in it says.
+const IN_COMMENT: &str = ", in a comment: ";
+
+/// Comments of the agent's edits that say why something is as it is, each once.
+fn comments(scope: &Scope<'_>) -> Vec<Line> {
+    let mut out: Vec<Line> = Vec::new();
+    let mut seen = Said::default();
+    for edit in scope.state.edits.iter().filter(|edit| edit.applied && scope.has(edit.message)) {
+        // The same comment in several functions is told once.
+        let told =
+            |reason: &str| reason.split_once(WITHIN).map_or(reason.to_owned(), |(_, told)| told.to_owned());
+        for reason in edit.reasons.iter().filter(|reason| seen.add(&told(reason))) {
+            let text = format!("`{}`{IN_COMMENT}{reason}", short_path(&edit.path));
+            let value = COMMENTED + 0.4 * scope.recency(edit.message) + scope.bonus(&text);
+            out.push(Line { message: edit.message, text, value });
+        }
+    }
+    out
+}
+
+/// Steps of one plan that are listed, at most: the rest stands where the plan does.
+const PLAN_STEPS: usize = 5;
+
+/// Keeps the steps of plans that choose most.
+fn thin_plan(lines: &mut Vec<Line>) {
+    let steps = lines.iter().enumerate().filter(|(_, line)| line.text.starts_with(OF_PLAN));
+    let worth = |text: &str| {
+        let told = text.trim_start_matches(OF_PLAN).trim_matches('"');
+        let how = [" - ", " — ", " to use ", "→", " instead"].iter().any(|mark| told.contains(mark));
+        contrast(told) + if how { 1.0 } else { 0.0 }
+    };
+    let mut steps: Vec<(f32, usize)> = steps.map(|(at, line)| (worth(&line.text), at)).collect();
+    steps.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let gone: Vec<usize> = steps.into_iter().skip(PLAN_STEPS).map(|(_, at)| at).collect();
+    let mut at = 0;
+    lines.retain(|_| {
+        at += 1;
+        !gone.contains(&(at - 1))
+    });
+}
+
+/// The step of a plan that a heading or an item with a number names, where no line has it yet.
+fn plan_step(step: &str, lines: &[Line], message: u32) -> Option<Line> {
+    let text = without_number(step);
+    let text =
+        RESULTS.iter().find_map(|mark| text.split_once(mark)).map_or(text, |(before, _)| before).trim();
+    let is_told = lines.iter().any(|line| {
+        let known = line.text.strip_prefix(OF_PLAN).map(|known| known.trim_matches('"'));
+        known.is_some_and(|known| text.starts_with(known))
+    });
+    let says_what = weigh(text).names > 0 || text.contains(" - ");
+    let is_step = without_number(step).len() < step.len() && says_what && !is_told;
+    is_step.then(|| Line { message, text: format!("{OF_PLAN}\"{text}\""), value: PLANNED })
+}
+
+/// What a row of a table says was chosen, where a column is headed so: its first cells, and that one.
+fn chosen_in_row(unit: &Unit) -> Option<String> {
+    let (_, columns) = unit.lead.rsplit_once(" (").unwrap_or(("", &unit.lead));
+    let columns: Vec<String> = columns.trim_end_matches(')').split(" | ").map(str::to_lowercase).collect();
+    let cells: Vec<&str> = unit.text.split(" | ").map(str::trim).collect();
+    if columns.len() < 3 || columns.len() != cells.len() {
+        return None;
+    }
+    let at = columns.iter().position(|column| DECIDING_COLUMNS.contains(&column.trim()))?;
+    let named: Vec<&str> = cells
+        .iter()
+        .take(at)
+        .copied()
+        .filter(|cell| weigh(cell).names > 0 || cell.starts_with('`'))
+        .take(2)
+        .collect();
+    let chosen = cells.get(at).filter(|cell| cell.chars().count() >= LEAST_CELL_CHARS)?;
+    (!named.is_empty()).then(|| format!("{}: {chosen}", named.join(" ")))
+}
+
+/// A shorter cell says `done`, not what was done.
+const LEAST_CELL_CHARS: usize = 16;
+
+/// Words of the person without the sentences that are standing rules.
+fn without_rules(words: &str, rules: &Said) -> String {
+    let is_rule = |sentence: &&str| rules.has(sentence);
+    if plain_sentences(words).any(|sentence| is_rule(&sentence)) {
+        return plain_sentences(words).filter(|sentence| !is_rule(sentence)).collect::<Vec<_>>().join(" ");
+    }
+    words.trim().to_owned()
 }
 
 /// Whether a line is code or the row of a table: it describes.
@@ -274,21 +319,9 @@ fn is_listing(line: &str) -> bool {
 }
 
 /// So many changes are listed where little was chosen in words.
-const LEAST_PERHAPS: usize = 4;
+const LEAST_PERHAPS: usize = 6;
 /// Longer words of the person are a document: its lines describe.
 const DOCUMENT_BYTES: usize = 1_500;
-
-/// Words with which a short request says how something is to be done.
-const STEERING: &[&str] = &[
-    "instead", "rather", "should", "don't", "do not", "only ", "keep ", "let's", "must", "prefer", "without",
-    "use ", "wrap", "rename", "not ", "nicht", "statt", "nur ", "pas ", "plutôt", "sin ", "не ", "不",
-];
-
-/// Whether a short request says how, and not only what.
-fn steers(words: &str) -> bool {
-    let lower = words.to_lowercase().replace('\u{2019}', "'");
-    !is_question(words) && !words.starts_with('<') && STEERING.iter().any(|cue| begins_word(&lower, cue))
-}
 
 /// What a question that names nothing was about: the line of the message before it that recommends something, or else the
 /// one that names most.
@@ -302,109 +335,48 @@ fn proposed_before(state: &State, message: u32, question: &str) -> String {
         let weight = weigh(&unit.text);
         contrast_under(&unit.text, &unit.lead) + 0.5 * weight.names.min(4) as f32
     };
-    let told = units(&before.text).into_iter().filter(|unit| {
-        (20..300).contains(&unit.text.chars().count())
-            && !unit.text.contains(question)
-            && !is_question(&unit.text)
-    });
-    let best = told.map(|unit| (worth(&unit), unit)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let told: Vec<Unit> = units(&before.text)
+        .into_iter()
+        .take_while(|unit| !unit.text.contains(question))
+        .filter(|unit| {
+            (20..420).contains(&unit.text.chars().count())
+                && !is_question(&unit.text)
+                && !is_listing(&unit.text)
+        })
+        .collect();
+    // What is proposed stands right before the question.
+    let near = told.len().saturating_sub(NEAR_QUESTION);
+    let weighed =
+        told.iter().enumerate().map(|(at, unit)| (worth(unit) + if at >= near { 1.5 } else { 0.0 }, unit));
+    let best = weighed.max_by(|a, b| a.0.total_cmp(&b.0));
     best.filter(|(worth, _)| *worth >= 1.0)
-        .map(|(_, unit)| format!(" ({})", one_line(&unit.text, 180)))
+        .map(|(_, unit)| {
+            let lead = if unit.lead.is_empty() { String::new() } else { format!("{}: ", unit.lead) };
+            format!(" ({})", one_line(&format!("{lead}{}", without_number(&unit.text)), 240))
+        })
         .unwrap_or_default()
 }
 
-/// Whether an announcement sets one way against another or says why.
-fn gives_way_and_reason(sentence: &str) -> bool {
-    let lower = sentence.to_lowercase();
-    // What is looked at next decides nothing.
-    if ["check", "look", "verify", "trace", "see", "find", "read", "re-fetch", "re-read"].iter().any(|verb| {
-        ["let me ", "let me also ", "now let me ", "i'll ", "first, i need to "]
-            .iter()
-            .any(|opening| lower.strip_prefix(opening).is_some_and(|rest| rest.starts_with(verb)))
-    }) {
-        return false;
-    }
-    let contrasts = [
-        "instead",
-        "rather than",
-        "because",
-        "since ",
-        "so that",
-        "statt",
-        "weil",
-        "porque",
-        "потому",
-        "因为",
-    ];
-    contrasts.iter().any(|cue| begins_word(&lower, cue))
-}
-
-/// Whether a report says what was changed and to what end.
-fn tells_change(sentence: &str) -> bool {
-    let lower = sentence.to_lowercase();
-    let changes = [
-        "fixed", "added", "removed", "changed", "replaced", "moved", "renamed", "updated", "rewrote",
-        "switched",
-    ];
-    let ends = [" to ", " so ", " with ", " by ", " from ", " now "];
-    changes.iter().any(|cue| lower.starts_with(cue)) && ends.iter().any(|end| lower.contains(end))
-}
-
-/// Words with which somebody tells what they found.
-const FINDING: &[&str] = &[
-    "cause",
-    "issue",
-    "problem",
-    "found",
-    "confirmed",
-    "turns out",
-    "ursache",
-    "problème",
-    "причина",
-    "原因",
-];
+/// So many lines before a question may be what it asks about.
+const NEAR_QUESTION: usize = 6;
 
 /// A sentence that tells a change and names something, as a line.
 fn perhaps_chosen(sentence: &str, message: u32) -> Option<Line> {
     let lower = sentence.to_lowercase();
-    let reasons = REASONS.iter().filter(|cue| begins_word(&lower, cue)).count();
+    let reasons = GIVEN_REASONS.iter().filter(|cue| begins_word(&lower, cue)).count();
     let names = weigh(sentence).names;
     let changes = tells_change(sentence);
     // What was found, and why it is so, was not chosen.
     let finds = TROUBLES.iter().chain(FINDING).any(|cue| begins_word(&lower, cue));
     let value = 0.5 * reasons.min(2) as f32 + 0.3 * names.min(4) as f32 + if changes { 1.0 } else { 0.0 };
-    (names > 0 && (changes || (reasons > 0 && !finds))).then(|| Line {
+    // How a change was made chooses also where it names nothing exact.
+    let says_how = changes
+        && [" to use ", " instead", " rather than ", " so that "].iter().any(|cue| lower.contains(cue));
+    ((names > 0 || says_how) && (changes || (reasons > 0 && !finds))).then(|| Line {
         message,
         text: sentence.replace("**", ""),
         value,
     })
-}
-
-/// How much a sentence chooses: contrasts and reasons, with names to hold on to. Reasons alone choose nothing.
-pub(super) fn contrast(sentence: &str) -> f32 {
-    contrast_under(sentence, "")
-}
-
-/// The same for a sentence under a heading.
-fn contrast_under(sentence: &str, lead: &str) -> f32 {
-    let lower = sentence.to_lowercase();
-    let has = |cues: &[&str]| cues.iter().filter(|cue| begins_word(&lower, cue)).count();
-    let (chooses, leans) = (has(CHOICES), has(LEANINGS));
-    let lead = lead.to_lowercase();
-    let is_under = !lead.is_empty() && DECIDING_LEADS.iter().any(|cue| begins_word(&lead, cue));
-    let mut score = 0.7 * chooses.min(3) as f32 + 0.35 * leans.min(2) as f32;
-    if is_under {
-        score += 0.7;
-    }
-    if score < LEAST_SCORE {
-        return 0.0;
-    }
-    // `The comparison would always fail` is no choice, unless it is set against another way.
-    if chooses == 0 && has(TROUBLES) > 0 {
-        return 0.0;
-    }
-    let weight = weigh(sentence);
-    score + 0.35 * has(REASONS).min(2) as f32 + 0.3 * weight.names.min(4) as f32
 }
 
 /// Standing instructions, strongest first where not all fit, in the order they were given.

@@ -1,13 +1,14 @@
 //! What is going on: the active task, what is in progress, what is left, what stands in the way, and the last runs.
 
-use crate::act::{one_line, slice_start};
+use crate::act::one_line;
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::document::SummaryDocument;
 use crate::ledger::Ledger;
 use crate::sections::Section;
 use crate::state::{
-    Fate, Request, Run, RunOutcome, State, TodoItem, TodoSource, TodoStatus, Via, announces, check_of,
-    is_narration, is_question, is_same_file, plain_sentences, units,
+    CHECKS_IN_USE, Fate, Request, Run, RunOutcome, SAME_START_CHARS, State, TodoItem, TodoSource, TodoStatus,
+    Via, announces, check_of, core_of, is_narration, is_question, is_same_file, names_command,
+    plain_sentences, tells_run, units,
 };
 
 use crate::stems::stems;
@@ -17,8 +18,6 @@ use super::story::Scope;
 
 /// Characters of a command beside its outcome.
 const RUN_CHARS: usize = 72;
-/// Of commands that are the same for so many characters only the newest is listed.
-const SAME_START_CHARS: usize = 36;
 /// Commands that only showed something are told up to this many, the newest.
 const MAX_LOOKS: usize = 4;
 /// Files of the last search that are told.
@@ -161,7 +160,7 @@ pub(super) fn in_progress(
     let checks = checks(state);
     if !checks.is_empty() {
         let text = format!(
-            "Checks in use: {}",
+            "{CHECKS_IN_USE}{}",
             checks.iter().map(|check| format!("`{check}`")).collect::<Vec<_>>().join(", then ")
         );
         lines.push(Line { message: scope.to, text, value: 8.0 });
@@ -261,6 +260,14 @@ fn checks(state: &State) -> Vec<String> {
     }
     out.sort();
     let mut out: Vec<String> = out.into_iter().map(|(_, command)| command).collect();
+    // Those of earlier notes were used before.
+    for check in state.checks.iter().rev() {
+        let is_told =
+            out.iter().any(|known| known.contains(check.as_str()) || check.contains(known.as_str()));
+        if out.len() < MAX_CHECKS && !is_told {
+            out.insert(0, check.clone());
+        }
+    }
     let named =
         state.todos.iter().filter(|item| item.status != TodoStatus::Done).flat_map(|item| &item.marks);
     for command in named.filter(|mark| mark.contains(' ') && check_of(mark).is_some()) {
@@ -504,8 +511,7 @@ fn is_peek(command: &str) -> bool {
 
 /// How a command begins. With its output cut in another way it is the same command.
 fn start_of(command: &str) -> String {
-    let core = command.split(" | ").next().unwrap_or(command).trim_end_matches("2>&1");
-    one_line(core, SAME_START_CHARS)
+    one_line(core_of(command), SAME_START_CHARS)
 }
 
 /// Outcomes that are added at most where other sections name their commands.
@@ -528,12 +534,9 @@ pub(super) fn named_runs(state: &State, document: &SummaryDocument) -> Vec<Strin
             continue;
         }
         newer.push(own);
-        let start = slice_start(&run.command, SAME_START_CHARS);
-        let is_phrase = start.contains(' ') && start.len() >= LEAST_COMMAND_BYTES;
-        let is_named = is_phrase
-            && run.outcome != RunOutcome::Unknown
+        let is_named = run.outcome != RunOutcome::Unknown
             && !is_peek(&run.command)
-            && elsewhere.contains(start)
+            && names_command(&elsewhere, &run.command)
             && !told.iter().map(|entry| &entry.text).chain(&out).any(|line| tells_run(line, &run.command));
         if is_named && out.len() < MAX_NAMED_RUNS {
             out.push(run_text(run));
@@ -543,21 +546,12 @@ pub(super) fn named_runs(state: &State, document: &SummaryDocument) -> Vec<Strin
     out
 }
 
-/// Whether a line tells how a command ended: the same one, or where it is cut, one that begins alike.
-fn tells_run(line: &str, command: &str) -> bool {
-    let told = line.strip_prefix('`').and_then(|rest| rest.split('`').next()).unwrap_or_default();
-    let start = slice_start(command, SAME_START_CHARS);
-    told == command || (start.len() < command.len() && told.starts_with(start))
-}
-
-/// A shorter command stands in other words by chance.
-const LEAST_COMMAND_BYTES: usize = 8;
-
 fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// `cargo test` -> ok.
 pub(super) fn run_text(run: &Run) -> String {
-    format!("`{}` -> {}", one_line(&run.command, RUN_CHARS), run.outcome_word())
+    let who = if run.is_by_person() { " (run by the person)" } else { "" };
+    format!("`{}` -> {}{who}", one_line(&run.command, RUN_CHARS), run.outcome_word())
 }

@@ -7,8 +7,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::act::{one_line, slice_start};
 use crate::state::{
-    Fate, Request, Run, RunOutcome, State, Via, is_narration, is_question, is_same, plain_sentences, units,
-    weigh,
+    Fate, Request, Run, RunOutcome, State, Via, comment_of, is_narration, is_question, is_same,
+    plain_sentences, units, weigh,
 };
 
 use super::draft::{Line, Price, Said, quoted, short_path, without_paste};
@@ -180,7 +180,7 @@ pub(super) fn turns(
     for line in statements(scope, said, &mut leads) {
         add(line);
     }
-    for line in changes(scope).into_iter().chain(failures(scope, said)) {
+    for line in changes(scope, said).into_iter().chain(failures(scope, said)) {
         add(line.into());
     }
     for line in shown(scope, said, &mut leads) {
@@ -207,9 +207,7 @@ pub(super) fn turns(
     }
     drop_told_again(&mut turns);
     turns.retain(|turn| {
-        !turn.lines.is_empty()
-            || !turn.rest.is_empty()
-            || (!turn.words.is_empty() && turn.elsewhere != Some(ACTIVE))
+        !turn.lines.is_empty() || !turn.rest.is_empty() || !turn.words.is_empty() && turn.elsewhere.is_none()
     });
     turns
 }
@@ -304,7 +302,7 @@ fn statements(scope: &Scope<'_>, said: &mut Said, leads: &mut Leads) -> Vec<Stor
 }
 
 /// What was changed: one line for each file of a turn, with how the new text begins.
-fn changes(scope: &Scope<'_>) -> Vec<Line> {
+fn changes(scope: &Scope<'_>, said: &Said) -> Vec<Line> {
     let begins: Vec<u32> =
         scope.state.requests.iter().filter(|r| r.begins_turn()).map(|r| r.message).collect();
     let turn_of = |message: u32| begins.partition_point(|begin| *begin <= message);
@@ -327,7 +325,9 @@ fn changes(scope: &Scope<'_>) -> Vec<Line> {
         let per_edit = if edits.len() > 2 { 1 } else { 2 };
         let mut news: Vec<String> = Vec::new();
         for edit in edits.iter().rev() {
-            for line in edit.new_lines.iter().take(per_edit) {
+            // A comment that gives a reason may stand under Key Decisions.
+            let is_new = |line: &&String| !comment_of(line).is_some_and(|(text, _)| said.has(text));
+            for line in edit.new_lines.iter().filter(is_new).take(per_edit) {
                 let line = one_line(line, 90);
                 if !news.contains(&line) && news.len() < 4 {
                     news.push(line);
@@ -434,18 +434,50 @@ fn command_label(run: &Run) -> String {
 /// leaves conversations of many short turns without a line of what came of them.
 const MOST_HEADS_PERCENT: u64 = 70;
 
+/// The share of the story that the person's words may take before they are shortened.
+const WORDS_PERCENT: u64 = 45;
+
+/// A turn whose words do not name the focus is about it when this share of its lines does. A third: most lines on a topic do
+/// not name it.
+const ABOUT_PERCENT: usize = 33;
+
 /// The head of each turn: words of the person, shortened alike where all of them take more than `bytes`.
-fn heads_of(turns: &[Turn], bytes: usize) -> Vec<String> {
+fn heads_of(turns: &[(usize, Turn)], bytes: usize) -> Vec<String> {
     let told = |turn: &Turn| {
         if turn.elsewhere.is_some() { turn.rest.len().min(REST_CHARS) } else { turn.words.chars().count() }
     };
-    let lengths = turns.iter().map(told);
-    let cap = shared_cap(lengths, bytes);
-    turns.iter().map(|turn| head_of(turn, cap)).collect()
+    let cap = shared_cap(turns.iter().map(|(_, turn)| told(turn)), bytes);
+    turns.iter().map(|(_, turn)| head_of(turn, cap)).collect()
+}
+
+/// Turns, each with its position, and their heads within `budget`; and what the heads cost. Heads have a smallest length: where even those do not fit,
+/// turns are left out evenly, not at one end.
+fn with_heads(turns: Vec<(usize, Turn)>, budget: u64, price: Price) -> (Vec<((usize, Turn), String)>, u64) {
+    let words_bytes = price.bytes(budget * WORDS_PERCENT / 100);
+    let cost = |heads: &[String]| heads.iter().map(|head| price.tokens(head)).sum::<u64>();
+    let mut turns = turns;
+    let mut heads = heads_of(&turns, words_bytes);
+    let most = budget * MOST_HEADS_PERCENT / 100;
+    let all = cost(&heads);
+    if all > most {
+        let kept = (turns.len() as u64).saturating_mul(most) / all;
+        turns = thinned(turns, usize::try_from(kept).unwrap_or(usize::MAX));
+        heads = heads_of(&turns, words_bytes);
+    }
+    let used = cost(&heads);
+    (turns.into_iter().zip(heads).collect(), used)
+}
+
+/// Whether a turn is about the focus: the person's words name it, or a good part of what came of them does.
+fn is_about(turn: &Turn, topic: &Topic) -> bool {
+    let all: usize = turn.lines.iter().map(|line| line.text.len()).sum();
+    let about = turn.lines.iter().filter(|line| topic.matches(&line.text));
+    let about: usize = about.map(|line| line.text.len()).sum();
+    topic.matches(&turn.words) || about * 100 >= all.max(1) * ABOUT_PERCENT
 }
 
 /// So many of the turns, evenly, the first and the last among them.
-fn thinned(turns: Vec<Turn>, kept: usize) -> Vec<Turn> {
+fn thinned<T>(turns: Vec<T>, kept: usize) -> Vec<T> {
     let all = turns.len();
     if kept >= all {
         return turns;
@@ -519,18 +551,17 @@ pub(super) fn print(
     topic: &Topic,
     focus_percent: u64,
 ) -> Vec<(Option<u32>, String)> {
-    let words_share = budget * 45 / 100;
-    let mut turns = turns;
-    let mut heads = heads_of(&turns, price.bytes(words_share));
-    let mut used: u64 = heads.iter().map(|head| price.tokens(head)).sum();
-    // Heads have a smallest length. Where even those do not fit, turns are left out evenly, not at one end.
-    let most = budget * MOST_HEADS_PERCENT / 100;
-    if used > most {
-        let kept = (turns.len() as u64).saturating_mul(most) / used;
-        turns = thinned(turns, usize::try_from(kept).unwrap_or(usize::MAX));
-        heads = heads_of(&turns, price.bytes(words_share));
-        used = heads.iter().map(|head| price.tokens(head)).sum();
-    }
+    // With a focus, what is not about it has only a part of the room, the words of the person included.
+    let other_budget = if topic.is_set() { budget * (100 - focus_percent) / 100 } else { budget };
+    let (about, other): (Vec<_>, Vec<_>) =
+        turns.into_iter().enumerate().partition(|(_, turn)| topic.is_set() && is_about(turn, topic));
+    let (about, about_tokens) = with_heads(about, budget - other_budget, price);
+    let (other, other_tokens) = with_heads(other, other_budget, price);
+    let mut used = about_tokens + other_tokens;
+    let mut headed: Vec<((usize, Turn), String)> = about.into_iter().chain(other).collect();
+    headed.sort_by_key(|((at, _), _)| *at);
+    let (mut turns, heads): (Vec<Turn>, Vec<String>) =
+        headed.into_iter().map(|((_, turn), head)| (turn, head)).unzip();
     if !topic.is_set() {
         shorten_best_lines(&mut turns, price.bytes(budget.saturating_sub(used)));
     }
@@ -547,8 +578,7 @@ pub(super) fn print(
     all.sort_by(|a, b| b.2.total_cmp(&a.2).then(b.0.cmp(&a.0)).then(b.1.cmp(&a.1)));
     let mut kept: Vec<Vec<usize>> = vec![Vec::new(); turns.len()];
     let mut told_leads: FxHashSet<u32> = FxHashSet::default();
-    // With a focus, what is not about it has only a part of the room.
-    let mut other_room = if topic.is_set() { budget * (100 - focus_percent) / 100 } else { u64::MAX };
+    let mut other_room = if topic.is_set() { other_budget.saturating_sub(other_tokens) } else { u64::MAX };
     for (at, line, _) in all {
         let Some(found) = turns.get(at).and_then(|turn| turn.lines.get(line)) else { continue };
         let is_led = found.lead.id > 0 && !told_leads.contains(&found.lead.id);

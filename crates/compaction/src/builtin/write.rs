@@ -4,20 +4,22 @@ use crate::act::slice_start;
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
 use crate::state::{
-    ON_THE_WAY, Request, State, TodoStatus, announces, is_question, is_same, plain_sentences, units, weigh,
+    Fate, ON_THE_WAY, Request, State, TodoStatus, announces, is_question, is_same, plain_sentences, units,
+    weigh,
 };
 use crate::stems::stems;
 use crate::summarise::{Reach, SummaryRequest};
 
 use super::carry;
-use super::decisions::{constraints, contrast, decisions};
+use super::choosing::contrast;
+use super::decisions::{constraints, decisions};
 use super::draft::{GOES_ON, Line, Price, Said, quoted, split_words, without_paste};
 use super::files::files;
 use super::names;
 use super::present::{
     active, blocked, in_progress, named_runs, on_the_way, pending, proposal_before, remaining, runs,
 };
-use super::story::{Quoted, Scope, print, turns};
+use super::story::{Quoted, Scope, Turn, print, turns};
 use super::topic::Topic;
 use super::working_set;
 
@@ -49,7 +51,9 @@ const LEAST_TOKENS: u64 = 140;
 /// Requests up to this length are quoted whole also where the room is small; most are shorter.
 const USUAL_REQUEST_CHARS: usize = 400;
 /// Share of the notes for what belongs to the focus. The guide says 60 to 70 %.
-const FOCUS_PERCENT: u64 = 61;
+const FOCUS_PERCENT: u64 = 63;
+/// A focus that fills less of its room than this has too little to say for its share.
+const LEAST_FILL_PERCENT: u64 = 60;
 /// The sections beside the story take at most this share.
 const MOST_BESIDE_STORY_PERCENT: u64 = 60;
 /// Of a long request, the goal quotes so many characters; the story has more of it.
@@ -78,16 +82,9 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let wanted = (request.budget_tokens * FILL_PERCENT / 100 + FIXED_TOKENS).max(least);
     let wanted = wanted.min(request.budget_tokens);
     let mut budget = (wanted * (100 - LINES_PERCENT) / 100).saturating_sub(empty);
-    let mut focus_percent = FOCUS_PERCENT;
+    let mut focus_percent = 0;
     if topic.is_set() {
-        // Entries that are required beside the focus take room too: the share is corrected by the result.
-        for _ in 0..4 {
-            let share = topic_percent(&draft(request, budget, &topic, focus_percent), &topic);
-            if share.abs_diff(FOCUS_PERCENT) <= 2 {
-                break;
-            }
-            focus_percent = (focus_percent + FOCUS_PERCENT).saturating_sub(share).clamp(20, 96);
-        }
+        focus_percent = focus_share(request, budget, &topic);
     }
     for _ in 0..6 {
         let mut document = draft(request, budget, &topic, focus_percent);
@@ -107,8 +104,27 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     document
 }
 
-/// How much of a document is about a topic, in percent.
-fn topic_percent(document: &SummaryDocument, topic: &Topic) -> u64 {
+/// The share of each list that is for the focus, so that the whole document comes near [`FOCUS_PERCENT`]. Entries that are
+/// required beside the focus take room too, so the share is corrected by the result. Where there is too little to say about
+/// the focus, the other topics keep their room.
+fn focus_share(request: &SummaryRequest<'_>, budget: u64, topic: &Topic) -> u64 {
+    let mut percent = FOCUS_PERCENT;
+    for _ in 0..4 {
+        let document = draft(request, budget, topic, percent);
+        let (about, all) = topic_bytes(&document, topic);
+        let share = about * 100 / all.max(1);
+        let about_tokens = (request.count_tokens)(&document.to_markdown()) * share / 100;
+        let has_little_to_say = about_tokens * 10_000 < budget * FOCUS_PERCENT * LEAST_FILL_PERCENT;
+        if share.abs_diff(FOCUS_PERCENT) <= 2 || (percent == FOCUS_PERCENT && has_little_to_say) {
+            break;
+        }
+        percent = (percent + FOCUS_PERCENT).saturating_sub(share).clamp(20, 96);
+    }
+    percent
+}
+
+/// The bytes of a document that are about a topic, and all its bytes.
+fn topic_bytes(document: &SummaryDocument, topic: &Topic) -> (u64, u64) {
     let (mut about, mut all) = (0, 0);
     for line in Section::ALL
         .iter()
@@ -118,7 +134,7 @@ fn topic_percent(document: &SummaryDocument, topic: &Topic) -> u64 {
         all += line.len() as u64;
         about += if topic.matches(line) { line.len() as u64 } else { 0 };
     }
-    about * 100 / all.max(1)
+    (about, all)
 }
 
 fn draft(request: &SummaryRequest<'_>, budget: u64, topic: &Topic, focus_percent: u64) -> SummaryDocument {
@@ -198,11 +214,13 @@ fn draft_scaled(
             document.add(Section::ActiveTask, entry.text.clone());
         }
     }
+    let mut told_turns = earlier.map(carry::turns).unwrap_or_default();
     quoted_above.extend(add_goal(
         &mut document,
         request,
         &scope,
         task,
+        &mut told_turns,
         price.bytes(share(GOAL_PERCENT)),
         &mut said,
     ));
@@ -257,7 +275,9 @@ fn draft_scaled(
     );
 
     let (old, room) = (carried(Section::KeyDecisions), share(DECISIONS_PERCENT));
-    add_lines(&mut document, Section::KeyDecisions, decisions(&scope, old, room, price, &mut said));
+    let rules: Vec<String> =
+        document.entries(Section::Constraints).iter().map(|entry| entry.text.clone()).collect();
+    add_lines(&mut document, Section::KeyDecisions, decisions(&scope, old, &rules, room, price, &mut said));
 
     add_all(
         &mut document,
@@ -282,9 +302,10 @@ fn draft_scaled(
         .sum();
     let fresh = turns(&scope, task, &quoted_above, &mut said);
     let story = match earlier {
-        Some(notes) => carry::join(carry::turns(notes), fresh),
+        Some(_) => carry::join(told_turns, fresh),
         None => fresh,
     };
+    let story = carry::without_goal(story, document.entries(Section::Goal));
     let mut next = earlier.map_or(1, SummaryDocument::next_action_number);
     for (number, text) in print(story, budget.saturating_sub(used), price, topic, focus_percent) {
         let number = number.unwrap_or_else(|| {
@@ -325,6 +346,7 @@ fn add_goal(
     request: &SummaryRequest<'_>,
     scope: &Scope<'_>,
     task: Option<&Request>,
+    told_turns: &mut [Turn],
     max: usize,
     said: &mut Said,
 ) -> Vec<Quoted> {
@@ -339,23 +361,18 @@ fn add_goal(
     let told = request.earlier.and_then(|notes| carry::began_with(notes, task_words));
     let carried = |opening: &str| request.earlier.and_then(|notes| carry::goal_entry(notes, opening));
     let is_told = |words: &str| {
-        told.as_deref().is_some_and(|told| is_same(told.trim_start_matches(carry::BEGAN_WITH), words))
+        let quote = told.as_deref().map(|told| told.trim_start_matches(carry::BEGAN_WITH).trim_matches('"'));
+        quote.is_some_and(|quote| is_same(quote.trim_end_matches(GOES_ON), words))
     };
-    if let Some(told) = &told {
-        document.add(Section::Goal, told.clone());
-        whole.extend(
-            asked
-                .iter()
-                .filter(|r| is_told(&r.words) && told.contains(r.words.trim()))
-                .map(|r| in_full(r.message)),
-        );
-        if let Some(framed) = carried(carry::AS_AGENT_PUT_IT) {
-            plain_sentences(framed.trim_start_matches(carry::AS_AGENT_PUT_IT)).for_each(|sentence| {
-                said.add(sentence);
-            });
-            document.add(Section::Goal, framed);
-        }
-    } else if let Some(first) = asked.first() {
+    // Where the first request is still in the conversation its own words are quoted, not what earlier notes have of them.
+    let first = match &told {
+        // Other programs and models put the goal in words of their own.
+        Some(told) if !told.starts_with(carry::BEGAN_WITH) => None,
+        Some(_) => asked.iter().rev().find(|request| is_told(&request.words)),
+        None => asked.first(),
+    };
+    let framed_before = told.as_ref().and_then(|_| carried(carry::AS_AGENT_PUT_IT));
+    if let Some(first) = first {
         if !is_task(first) {
             let is_short = first.words.trim().chars().count() <= max;
             let all = if is_short { first.words.clone() } else { without_paste(&first.words) };
@@ -363,10 +380,15 @@ fn add_goal(
             let goes_on = if rest.is_empty() { "" } else { GOES_ON };
             document.add(Section::Goal, format!("{}\"{words}{goes_on}\"", carry::BEGAN_WITH));
             whole.push(Quoted { message: first.message, rest: rest.to_owned() });
+            // The same words, sent once more.
+            let again =
+                asked.iter().filter(|r| r.message != first.message && is_same(&r.words, &first.words));
+            whole.extend(again.map(|r| in_full(r.message)));
         }
         // A few words say little without what the agent made of them.
         let length = first.words.chars().count();
-        if length < FRAMED_WORDS
+        if told.is_none()
+            && length < FRAMED_WORDS
             && !is_task(first)
             && let Some(framed) =
                 framing(scope, first, asked.get(1).map(|r| r.message), GOAL_STATEMENTS, said)
@@ -375,12 +397,28 @@ fn add_goal(
             framed.note_in(said);
             document.add(Section::Goal, format!("{}{}", carry::AS_AGENT_PUT_IT, framed.text));
         }
+    } else if let Some(told) = &told {
+        document.add(Section::Goal, told.clone());
+    }
+    if let Some(framed) = framed_before {
+        plain_sentences(framed.trim_start_matches(carry::AS_AGENT_PUT_IT)).for_each(|sentence| {
+            said.add(sentence);
+        });
+        document.add(Section::Goal, framed);
+    } else if let Some(quote) = told.as_deref().map(|told| told.trim_start_matches(carry::BEGAN_WITH))
+        && quote.chars().count() < FRAMED_WORDS
+        && !task_words.is_some_and(|words| is_same(words, quote))
+        && let Some(line) = framing_of_notes(told_turns, quote)
+    {
+        document.add(Section::Goal, format!("{}{line}", carry::AS_AGENT_PUT_IT));
     }
     if let Some(task) = task.filter(|task| task.words.chars().count() < FEW_WORDS) {
+        let counts = |r: &Request| !matches!(r.fate, Fate::Interrupted | Fate::Superseded | Fate::Withdrawn);
         let before = asked.iter().rev().filter(|r| r.message < task.message).take(RECENT_TURNS);
         let before = before.filter(|r| {
             let is_first = asked.first().is_some_and(|first| is_same(&first.words, &r.words));
             r.words.chars().count() >= FEW_WORDS
+                && counts(r)
                 && !whole.iter().any(|quoted| quoted.message == r.message)
                 && !is_told(&r.words)
                 && !is_first
@@ -397,6 +435,34 @@ fn add_goal(
     }
     whole
 }
+
+/// The line of earlier notes that tells best what their first request is about: it goes from the story to the goal.
+fn framing_of_notes(told_turns: &mut [Turn], quote: &str) -> Option<String> {
+    let turn = told_turns.iter_mut().find(|turn| is_same(&turn.words, quote))?;
+    let asked = stems(slice_start(quote, FRAMED_WORDS));
+    let is_of_agent = |text: &str| {
+        !["`", "edited ", "wrote ", "The person: ", "Sub-agent", "("]
+            .iter()
+            .any(|start| text.starts_with(start))
+    };
+    let value = |text: &str| {
+        let shared = stems(text).iter().filter(|stem| asked.contains(stem)).count();
+        shared.min(4) as f32 + 0.6 * weigh(text).names.min(3) as f32
+    };
+    let lines = turn.lines.iter().enumerate().filter(|(_, line)| {
+        (24..MOST_FRAMING).contains(&line.text.chars().count())
+            && is_of_agent(&line.text)
+            && !announces(&line.text)
+            && contrast(&line.text) <= 0.0
+    });
+    let best = lines.map(|(at, line)| (value(&line.text), at)).filter(|(value, _)| *value > 0.0);
+    // Of lines that tell as much the first one.
+    let (_, at) = best.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+    Some(turn.lines.remove(at).text)
+}
+
+/// A longer line is about details.
+const MOST_FRAMING: usize = 420;
 
 /// How the agent put a request.
 struct Framing {

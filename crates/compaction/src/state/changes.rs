@@ -7,6 +7,7 @@ use crate::facts::Facts;
 
 use super::lists::{TodoSource, TodoStatus, all_steps, item_update, new_item, steps, whole_list};
 use super::model::{Edit, State};
+use super::prose::{begins_word, plain_sentences};
 
 /// Lines kept of a file that was read.
 const LOOK_LINES: usize = 8;
@@ -105,6 +106,16 @@ impl State {
                     problem.solved_by = Some(index);
                 }
             }
+            // Texts and tests say what is expected, not what was chosen.
+            let has_choices = !path.ends_with(".md") && !path.to_lowercase().contains("test");
+            let reasons = if has_choices { reasons(&old, &new) } else { Vec::new() };
+            for edit in self.edits.iter_mut().filter(|edit| edit.path == path) {
+                edit.reasons.retain(|reason| {
+                    let said = reason.split_once(WITHIN).map_or(reason.as_str(), |(_, said)| said);
+                    let start = slice_start(said, COMMENT_CHARS.start);
+                    whole || !old.contains(start) || new.contains(start)
+                });
+            }
             let masked =
                 |lines: Vec<String>| lines.into_iter().map(|line| facts.mask(&line).into_owned()).collect();
             let (new_lines, removed) =
@@ -115,6 +126,7 @@ impl State {
                 whole,
                 new_lines,
                 removed,
+                reasons: masked(reasons),
                 applied: true,
             });
         }
@@ -209,6 +221,116 @@ fn new_lines(old: &str, new: &str) -> Vec<String> {
         .filter_map(|at| lines.get(at))
         .map(|line| one_line(line.trim_end_matches('{'), NEW_LINE_CHARS))
         .collect()
+}
+
+/// Words with which a comment says why something is as it is.
+const REASONS: &[&str] = &[
+    "because",
+    "since we ",
+    "since it ",
+    "since this ",
+    "since the ",
+    "so that",
+    "so we ",
+    "instead of",
+    "rather than",
+    "avoid",
+    "prevent",
+    "fall back",
+    "falls back",
+    "fallback",
+    "backward compat",
+    "backwards compat",
+    "for compatibility",
+    "consistency",
+    "to keep",
+    "kept ",
+    "otherwise ",
+    "intentional",
+    "deliberate",
+    "workaround",
+    "must not",
+    "weil",
+    "damit",
+    "statt",
+    "porque",
+    "parce que",
+    "потому",
+    "因为",
+];
+/// Comments kept of one edit, and how long one may be.
+const COMMENTS: usize = 3;
+const COMMENT_CHARS: std::ops::Range<usize> = 24..260;
+
+/// Sentences of new comments that say why something is as it is. Lines of one comment are read as one text.
+fn reasons(old: &str, new: &str) -> Vec<String> {
+    let known: rustc_hash::FxHashSet<&str> = old.lines().map(str::trim).collect();
+    let mut comments: Vec<(Option<&str>, String)> = Vec::new();
+    let mut goes_on = false;
+    let mut within: Option<&str> = None;
+    for line in slice_start(new, LOOK_BYTES).lines().map(str::trim) {
+        let Some((text, is_alone)) = comment_of(line).filter(|_| !known.contains(line)) else {
+            goes_on = false;
+            if is_definition(line) {
+                within = defined_name(line);
+            }
+            continue;
+        };
+        match comments.last_mut().map(|(_, last)| last).filter(|_| goes_on && is_alone) {
+            Some(last) => {
+                // A line that ends without a mark before one that begins large is a sentence of its own.
+                let is_new = text.starts_with(char::is_uppercase) && last.ends_with(char::is_alphanumeric);
+                last.push_str(if is_new { ". " } else { " " });
+                last.push_str(text);
+            }
+            None => comments.push((within, text.to_owned())),
+        }
+        goes_on = is_alone;
+    }
+    let gives_reason = |sentence: &&str| {
+        let lower = sentence.to_lowercase();
+        let is_whole = !sentence.ends_with(':')
+            && !sentence.trim_end_matches('.').ends_with(|c: char| c.is_ascii_digit());
+        is_whole
+            && COMMENT_CHARS.contains(&sentence.chars().count())
+            && REASONS.iter().any(|cue| begins_word(&lower, cue))
+    };
+    let mut out: Vec<String> = Vec::new();
+    for (within, comment) in &comments {
+        let within = within.map(|name| format!("{name}{WITHIN}")).unwrap_or_default();
+        let mut before = "";
+        for sentence in plain_sentences(comment) {
+            if gives_reason(&sentence) && out.len() < COMMENTS {
+                // `This is needed because ...` says nothing without what it is about.
+                let leans = ["This ", "It ", "That ", "They "].iter().any(|word| sentence.starts_with(word));
+                let about = if leans && !before.is_empty() { format!("{before} ") } else { String::new() };
+                out.push(format!("{within}{about}{sentence}"));
+            }
+            before = sentence;
+        }
+    }
+    out
+}
+
+/// Between what a comment stands in and what it says.
+pub(crate) const WITHIN: &str = "(): ";
+
+/// The text of a line's comment, and whether the line is nothing else.
+pub(crate) fn comment_of(line: &str) -> Option<(&str, bool)> {
+    let line = line.trim();
+    // `//nolint:unused // kept for later`: the mark of a tool with its reason.
+    if let Some(text) =
+        line.strip_prefix("//").filter(|text| text.contains(" // ") && !text.starts_with([' ', '/', '!']))
+    {
+        return Some((text, true));
+    }
+    let alone =
+        ["// ", "# ", "-- ", "/// ", "//! ", "* ", "/* "].iter().find_map(|mark| line.strip_prefix(mark));
+    let (text, is_alone) = match alone {
+        Some(text) => (text, true),
+        None => (line.rsplit_once(" // ")?.1, false),
+    };
+    Some((text.trim_end_matches("*/").trim(), is_alone))
 }
 
 /// Names that an old text defines and its new text has no more.

@@ -156,6 +156,9 @@ pub struct Edit {
     pub new_lines: Vec<String>,
     /// Definitions that are gone.
     pub removed: Vec<String>,
+    /// New comments that say why something is as it is.
+    #[serde(default)]
+    pub reasons: Vec<String>,
     /// Whether it was carried out.
     pub applied: bool,
 }
@@ -228,6 +231,9 @@ pub struct State {
     pub branch: Option<String>,
     /// The message whose run committed last.
     pub committed: Option<u32>,
+    /// Commands with which the work is checked, as earlier notes list them.
+    #[serde(default)]
+    pub checks: Vec<String>,
     /// Names the person used, with how often.
     pub entities: Vec<Entity>,
     /// Changes of items that were added before what was read here, by their numbers.

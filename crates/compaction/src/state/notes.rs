@@ -14,6 +14,9 @@ use super::waiting::puts_off;
 /// How the notes quote what the person said while the agent was working.
 pub(crate) const ON_THE_WAY: &str = "The person said on the way: \"";
 
+/// How the notes list the commands with which the work is checked.
+pub(crate) const CHECKS_IN_USE: &str = "Checks in use: ";
+
 /// A compaction puts its notes behind the head, and heads are no longer than this. Notes further on were pasted.
 const HEAD_MESSAGES: u32 = 66;
 
@@ -66,7 +69,13 @@ impl State {
                 self.requests.push(Request { put_off, ..Request::new(index, words, Via::Aside, fate) });
             }
         }
-        // Lists and problems before the notes are older than what the notes say of them.
+        let checks =
+            notes.entries(Section::InProgress).iter().filter_map(|e| e.text.strip_prefix(CHECKS_IN_USE));
+        // Every second piece stands between the quotes.
+        let named = checks.flat_map(|list| list.split('`').skip(1).step_by(2));
+        self.checks = named.filter(|check| !check.ends_with('…')).map(str::to_owned).collect();
+        // Runs, lists and problems before the notes are older than what the notes say of them.
+        self.runs.retain(|run| !run.is_by_person());
         self.todos.clear();
         for problem in self.problems.iter_mut().filter(|problem| problem.solved_by.is_none()) {
             problem.solved_by = Some(index);

@@ -13,6 +13,7 @@ use super::model::{Constraint, Fate, Look, Problem, Request, State, Statement, V
 use super::notes::notes_in;
 use super::prose::{Sentence, asks_politely, is_question, is_rule, is_rule_of_document, sentences, weigh};
 use super::results::{PROBLEMS_OF_A_RUN, check_of};
+use super::runs::{Run, RunOutcome, pasted_runs};
 use super::speech::{client_command, is_command_output, is_interruption, is_stopped};
 use super::waiting::{is_reminder, puts_off};
 
@@ -124,6 +125,13 @@ impl State {
         self.read_rules(index, &words, &said);
         self.read_entities(index, &said);
         self.read_pasted_problems(index, &words);
+        for run in pasted_runs(index, &words) {
+            // What was printed shows a failure, or that one is over; otherwise it may be an example.
+            let ends = |known: &Run| known.is_by_person() && known.command == run.command;
+            if run.outcome == RunOutcome::Failed || self.runs.iter().any(ends) {
+                self.runs.push(run);
+            }
+        }
         let list = steps(&words, index, TodoSource::Plan);
         if !list.is_empty() {
             self.todos.retain(|item| item.source != TodoSource::Plan);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::prose::weigh;
+use super::results::check_of;
 use crate::act::{Act, ActOutcome, CallStatus, one_line, only_looks, slice_end, slice_start};
 
 /// How a run ended.
@@ -37,6 +38,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether the person ran it and pasted what it printed.
+    #[must_use]
+    pub(crate) fn is_by_person(&self) -> bool {
+        self.message == self.result
+    }
+
     /// How it ended, in a word.
     #[must_use]
     pub fn outcome_word(&self) -> &'static str {
@@ -80,12 +87,56 @@ pub(super) fn run(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: b
     }
 }
 
+/// A command without what only cuts or redirects its output: `go test ./... 2>&1 | tail -5` tests what `go test ./...` does.
+pub(crate) fn core_of(command: &str) -> &str {
+    command.split(" | ").next().unwrap_or(command).trim_end_matches("2>&1").trim_end()
+}
+
+/// Of commands that are the same for so many characters only the newest is listed.
+pub(crate) const SAME_START_CHARS: usize = 36;
+/// A shorter command stands in other words by chance: `git gc` does not. One word has to be longer.
+const LEAST_COMMAND_BYTES: usize = 6;
+const LEAST_WORD_BYTES: usize = 12;
+
+/// Whether a text names a command: its beginning where it is long, otherwise all of it, and not as part of a longer word.
+pub(crate) fn names_command(text: &str, command: &str) -> bool {
+    let core = core_of(command);
+    let start = slice_start(core, SAME_START_CHARS);
+    let least = if start.contains(' ') { LEAST_COMMAND_BYTES } else { LEAST_WORD_BYTES };
+    if start.len() < least {
+        return false;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/');
+    text.match_indices(start).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + start.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_word) && (start.len() < core.len() || !after.is_some_and(is_word))
+    })
+}
+
+/// Whether a line tells how a command ended: the same one, or where it is cut, one that begins alike.
+pub(crate) fn tells_run(line: &str, command: &str) -> bool {
+    let told = line.strip_prefix('`').and_then(|rest| rest.split('`').next()).unwrap_or_default();
+    let start = slice_start(command, SAME_START_CHARS);
+    core_of(told) == core_of(command) || (start.len() < command.len() && told.starts_with(start))
+}
+
+/// Whether a test whose output went through a pipe printed something that sums nothing up: the status of the pipe is that
+/// of its last command, and what was printed may be any part of the output.
+fn hides_verdict(command: &str, outcome: &ActOutcome, printed: &str) -> bool {
+    command.contains(" | ")
+        && check_of(command) == Some("test")
+        && outcome.verdict.is_none()
+        && !printed.trim().is_empty()
+}
+
 fn ended(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool, looks: bool) -> RunOutcome {
     if outcome.not_run {
         return RunOutcome::Refused;
     }
     match outcome.status {
         CallStatus::Failed => return RunOutcome::Failed,
+        CallStatus::Ok if hides_verdict(&act.target, outcome, printed) => return RunOutcome::Unknown,
         CallStatus::Ok => return RunOutcome::Ok,
         CallStatus::Unknown => {}
     }
@@ -103,6 +154,9 @@ fn ended(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool, look
     }
     let is_piped = act.target.contains('|');
     let printed_something = printed.trim().len() > 1;
+    if hides_verdict(&act.target, outcome, printed) {
+        return RunOutcome::Unknown;
+    }
     // A pipe hides the status: what was printed is the only evidence. Without one, an agent that states a failure and
     // states none here has seen a success.
     if printed_something || (states_exit && !is_piped) { RunOutcome::Ok } else { RunOutcome::Unknown }
@@ -168,6 +222,70 @@ pub(super) fn is_diagnostic(line: &str) -> bool {
 /// Whether a line says what stands in the way of a merge.
 pub(super) fn is_conflict(line: &str) -> bool {
     line.starts_with("CONFLICT (")
+}
+
+/// Prompts of shells. `>` also begins a quote, so that its command has to be one of a known program.
+const PROMPTS: [&str; 5] = ["$ ", "% ", "❯ ", "➜ ", "> "];
+const PROGRAMS: &[&str] = &[
+    "git",
+    "gh",
+    "go",
+    "cargo",
+    "npm",
+    "npx",
+    "pnpm",
+    "yarn",
+    "make",
+    "docker",
+    "kubectl",
+    "python",
+    "python3",
+    "pytest",
+    "pip",
+    "node",
+    "mise",
+    "terraform",
+    "mvn",
+    "gradle",
+    "dotnet",
+    "rails",
+    "bundle",
+];
+/// How a line begins with which a program says that it failed.
+const FAILURES: [&str; 6] = ["fatal:", "error:", "Error:", "ERROR", "panic:", "FAIL"];
+/// Commands read from one message of the person.
+const PASTED_RUNS: usize = 8;
+
+/// Commands that the person ran and pasted with what they printed.
+pub(super) fn pasted_runs(index: u32, words: &str) -> Vec<Run> {
+    let mut out: Vec<Run> = Vec::new();
+    for line in words.lines().map(str::trim) {
+        if let Some(command) = pasted_command(line) {
+            if out.len() >= PASTED_RUNS {
+                break;
+            }
+            out.push(Run {
+                message: index,
+                result: index,
+                command: one_line(command, MAX_COMMAND_CHARS),
+                outcome: RunOutcome::Unknown,
+                looks: only_looks(command),
+                lines: Vec::new(),
+            });
+        } else if let Some(run) = out.last_mut()
+            && FAILURES.iter().any(|mark| line.starts_with(mark))
+        {
+            run.outcome = RunOutcome::Failed;
+        }
+    }
+    out
+}
+
+fn pasted_command(line: &str) -> Option<&str> {
+    let (prompt, command) = PROMPTS.iter().find_map(|prompt| Some((*prompt, line.strip_prefix(prompt)?)))?;
+    let program = command.split_whitespace().next()?;
+    let is_known = PROGRAMS.contains(&program);
+    (is_known || prompt != "> " && program.starts_with("./")).then_some(command.trim())
 }
 
 fn failing_lines(outcome: &ActOutcome, printed: &str) -> Vec<String> {

@@ -131,7 +131,13 @@ impl State {
     /// What the agent did and reported since a message: its paths, its commands, and its words without what it announces.
     fn work_since(&self, from: u32) -> Vec<Stem> {
         let edits = self.edits.iter().rev().take_while(|edit| edit.message > from).map(|e| e.path.as_str());
-        let runs = self.runs.iter().rev().take_while(|run| run.message > from).map(|r| r.command.as_str());
+        let runs = self
+            .runs
+            .iter()
+            .rev()
+            .take_while(|run| run.message > from)
+            .filter(|run| !run.is_by_person())
+            .map(|r| r.command.as_str());
         let said = self.statements.iter().rev().take_while(|statement| statement.message > from);
         let said = said.flat_map(|statement| plain_sentences(slice_start(&statement.text, STATEMENT_BYTES)));
         let said = said.filter(|sentence| !announces(sentence) && !puts_off(sentence));

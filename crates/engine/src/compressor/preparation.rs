@@ -10,30 +10,71 @@ use throughline_compaction::{
     replaced_notes, summarise_all,
 };
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use throughline_store::SessionId;
+use throughline_transcript::ContentHash;
 
 use crate::context_engine::snapshot::Snapshot;
 
-/// A compaction that was made on an earlier state of the conversation and not committed.
-#[derive(Clone)]
+/// A compaction that was made on an earlier state of the conversation and not committed. Its JSON form is for the record.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct PreparedSummary {
-    /// The conversation as it was then.
-    snapshot: Snapshot,
+    /// The session it is about.
+    session: SessionId,
+    /// The model of the conversation, in whose unit sizes were measured.
+    model: String,
+    /// Messages of the conversation then.
+    messages: usize,
+    /// A hash of all messages before the tail.
+    content: String,
     /// The model that wrote it, and what that took.
     written_by: Option<WrittenBy>,
-    /// The summary, with the messages it covers.
+    /// The summary.
     document: SummaryDocument,
-    plan: Plan,
+    /// The messages it is about, up to where the tail begins, ...
+    middle: Range<usize>,
+    /// ... except these.
+    pinned: Option<Range<usize>>,
+    /// Messages that are new in it.
+    covered: usize,
 }
 
 impl PreparedSummary {
     /// What a completed attempt prepared; `None` for one that changed nothing.
-    pub(crate) fn of(snapshot: Snapshot, attempt: Attempt, tells_pinned: bool) -> Option<Self> {
+    pub(crate) fn of(
+        conversation: &Snapshot,
+        model: &str,
+        attempt: Attempt,
+        tells_pinned: bool,
+    ) -> Option<Self> {
         let mut plan = attempt.plan.clone().filter(|_| attempt.outcome.is_completed())?;
         plan.pinned = plan.pinned.filter(|_| !tells_pinned);
         // What rules add to a model's words is added when they are used, from the record of that moment.
         let document = attempt.answer.or(attempt.summary)?;
-        Some(Self { snapshot, written_by: attempt.report.written_by, document, plan })
+        let covered = plan.summarised().count();
+        let Plan { middle, pinned, .. } = plan;
+        Some(Self {
+            session: conversation.session.clone(),
+            model: model.to_owned(),
+            messages: conversation.messages.len(),
+            content: content_of(conversation, middle.end)?,
+            written_by: attempt.report.written_by,
+            document,
+            middle,
+            pinned,
+            covered,
+        })
+    }
+
+    /// Whether it was prepared for this conversation and model, by whichever gateway: the messages before its tail are the same.
+    pub(crate) fn fits(&self, conversation: &Snapshot, model: &str) -> bool {
+        self.holds_for(conversation)
+            && self.model == model
+            && self.middle.start <= self.middle.end
+            && content_of(conversation, self.middle.end).as_ref() == Some(&self.content)
     }
 
     /// What a model wrote, if one did.
@@ -41,35 +82,49 @@ impl PreparedSummary {
         self.written_by.map(|_| self.document)
     }
 
+    /// The session it is about.
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.session
+    }
+
     /// Messages the summary covers.
     pub(crate) fn covered(&self) -> usize {
-        self.plan.summarised().count()
+        self.covered
     }
 
     /// Whether what it covers is still what `now` begins with.
     pub(crate) fn holds_for(&self, now: &Snapshot) -> bool {
-        self.snapshot.precedes(now)
+        self.session == now.session && self.messages <= now.messages.len()
     }
 
     /// Where the tail starts behind what it covers.
     pub(crate) fn cut(&self) -> usize {
-        self.plan.tail.start
+        self.middle.end
     }
 
     /// Estimated tokens that stand behind what it covers.
     pub(crate) fn tail_tokens(&self, now: &Snapshot) -> u64 {
-        now.sizes.get(self.plan.tail.start..).unwrap_or_default().iter().sum()
+        now.sizes.get(self.middle.end..).unwrap_or_default().iter().sum()
     }
 
     /// A summariser that starts from what was prepared and asks `inner` only for what it does not cover.
     pub(crate) fn extending<'a>(&'a self, inner: &'a dyn Summariser) -> ExtendingSummariser<'a> {
         ExtendingSummariser {
             document: &self.document,
-            plan: &self.plan,
+            middle: &self.middle,
+            pinned: self.pinned.as_ref(),
             written_by: self.written_by.as_ref(),
             inner,
         }
     }
+}
+
+/// A hash of so many messages of a conversation, in order; `None` where it has fewer.
+fn content_of(conversation: &Snapshot, messages: usize) -> Option<String> {
+    let messages = conversation.messages.get(..messages)?;
+    let hashes: Vec<String> =
+        messages.iter().map(|message| ContentHash::of(message.json()).to_string()).collect();
+    Some(ContentHash::of(&hashes.concat()).to_string())
 }
 
 /// Brings up to date what a model wrote too late for the last compaction, in the place of the notes that rules wrote then.
@@ -109,7 +164,8 @@ impl Summariser for LateNotes {
 /// Extends a prepared summary.
 pub(crate) struct ExtendingSummariser<'a> {
     document: &'a SummaryDocument,
-    plan: &'a Plan,
+    middle: &'a Range<usize>,
+    pinned: Option<&'a Range<usize>>,
     written_by: Option<&'a WrittenBy>,
     inner: &'a dyn Summariser,
 }
@@ -120,8 +176,7 @@ impl ExtendingSummariser<'_> {
     /// stood apart then may no longer be the last one.
     fn rest_of(&self, request: &SummaryRequest<'_>) -> Option<(usize, Plan)> {
         let told = |index: &usize| {
-            self.plan.middle.contains(index)
-                && !self.plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index))
+            self.middle.contains(index) && !self.pinned.is_some_and(|pinned| pinned.contains(index))
         };
         let first = request.summarised().find(|index| !told(index))?;
         let mut plan = request.plan.clone();

@@ -38,12 +38,6 @@ impl Snapshot {
     pub fn estimated_tokens(&self) -> u64 {
         self.sizes.iter().sum::<u64>().saturating_add(self.fixed_tokens)
     }
-
-    /// Whether this is what `later` was earlier.
-    #[must_use]
-    pub fn precedes(&self, later: &Self) -> bool {
-        self.session == later.session && self.messages.len() <= later.messages.len()
-    }
 }
 
 /// One message on its way to an engine in another process.

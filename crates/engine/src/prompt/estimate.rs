@@ -1,11 +1,24 @@
 //! Estimates the size of the next request, from the last prompt that the provider counted.
 //!
 //! The measured part is exact whatever the tokenizer is. Only the changes since are estimated, with a correction learnt for
-//! the model. Without a measured prompt, everything is estimated.
+//! the model. Without a measured prompt, everything is estimated. Some servers count only what their cache did not hold: a
+//! count far below the estimate measures something else than the prompt, and is not used.
 
 use throughline_tokens::{Calibrator, Observation};
 
 use crate::context_engine::status::{PendingRequest, SizeBasis};
+
+/// Prompts estimated below this are mostly overhead: any count of them is believed.
+const SMALLEST_JUDGED_TOKENS: u64 = 1_000;
+/// A count below the estimate divided by this is not a count of the whole prompt. The estimates of all model families are
+/// within a factor of two of their counts, and the calibrator believes in no ratio beyond four.
+const LARGEST_RATIO: u64 = 4;
+
+/// Whether a provider's count can be that of the whole prompt.
+pub(crate) fn counts_whole_prompt(measured_tokens: u64, estimated_tokens: u64) -> bool {
+    estimated_tokens < SMALLEST_JUDGED_TOKENS
+        || measured_tokens.saturating_mul(LARGEST_RATIO) >= estimated_tokens
+}
 
 /// A prompt that was counted, and what it had been estimated at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +65,12 @@ impl Estimator {
     }
 
     /// A provider counted a prompt that had been estimated at so many tokens. Returns what that teaches: an addition that
-    /// was estimated at the first figure and counted as the second.
+    /// was estimated at the first figure and counted as the second. A count that cannot be the prompt's
+    /// changes nothing.
     pub(crate) fn measured(&mut self, measured_tokens: u64, estimated_tokens: u64) -> Option<(u64, u64)> {
+        if !counts_whole_prompt(measured_tokens, estimated_tokens) {
+            return None;
+        }
         let before = self.anchor.replace(Anchor { measured_tokens, estimated_tokens });
         // The first prompt of a view is an addition to nothing.
         let Anchor { measured_tokens: counted, estimated_tokens: estimated } =
@@ -65,7 +82,8 @@ impl Estimator {
 
     /// A prompt that was counted before this process began: it teaches nothing that was not learnt then.
     pub(crate) fn resume(&mut self, measured_tokens: u64, estimated_tokens: u64) {
-        self.anchor = Some(Anchor { measured_tokens, estimated_tokens });
+        self.anchor = counts_whole_prompt(measured_tokens, estimated_tokens)
+            .then_some(Anchor { measured_tokens, estimated_tokens });
     }
 
     /// What others learnt of the model in the meantime.

@@ -52,3 +52,20 @@ fn a_prompt_that_shrank_teaches_nothing() {
     assert_eq!(estimator.measured(9_000, 9_000), None);
     assert_eq!(estimator.last_prompt_tokens(), Some(9_000));
 }
+
+#[test]
+fn count_far_below_the_estimate_is_not_taken_for_the_prompt() {
+    let mut estimator = Estimator::default();
+    // A server that counts only what its cache did not hold: everything is estimated, or from the last good count.
+    assert_eq!(estimator.measured(40, 10_000), None);
+    assert_eq!(estimator.pending(2_000, 8_000, 12).basis, SizeBasis::Estimated);
+    estimator.measured(10_000, 10_000);
+    assert_eq!(estimator.measured(40, 11_000), None);
+    let basis = SizeBasis::Measured { last_prompt_tokens: 10_000, added_tokens: 1_000 };
+    assert_eq!(estimator.pending(2_000, 9_000, 13).basis, basis);
+    estimator.resume(0, 11_000);
+    assert_eq!(estimator.last_prompt_tokens(), None);
+    // Short prompts are mostly overhead, and their counts are used.
+    estimator.measured(12, 400);
+    assert_eq!(estimator.last_prompt_tokens(), Some(12));
+}

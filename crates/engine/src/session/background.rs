@@ -1,7 +1,7 @@
 //! Summaries prepared in the background while the conversation continues.
 
-use super::ManagedSession;
 use super::compaction_state::{LONGEST_WAIT, PreparationProgress, PreparationTask};
+use super::{ManagedSession, shared_preparation};
 use crate::context_engine::outcome::PrepareOutcome;
 use crate::decide::trigger::{may_prepare_again, near_threshold};
 use crate::event::EngineEvent;
@@ -60,7 +60,8 @@ impl ManagedSession {
             self.compaction.progress = Some(PreparationProgress::Begun);
             self.emit(EngineEvent::PreparationStarted);
         }
-        let task = tokio::spawn(async move { engine.prepare(&snapshot).await });
+        let chain = self.prompt.view.session().chain;
+        let task = tokio::spawn(shared_preparation::prepare(self.setup.clone(), chain, snapshot));
         self.compaction.task = Some(PreparationTask(task));
     }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use throughline_compaction::{AbortReason, NoOpReason};
-use throughline_store::{Session, SessionId, StoreError, Summary, Version, ViewItem};
+use throughline_store::{LockRequest, Session, SessionId, StoreError, Summary, Version, ViewItem};
 use throughline_tokens::TokenModel;
 use tracing::Instrument as _;
 
 use super::compaction_result::{CompactionDone, CompactionResult, CompactionSpec, event_of};
 use super::compaction_state::LONGEST_WAIT;
 use super::record::ConversationLock;
+use super::shared_preparation::OthersWork;
 use super::{LockPolicy, ManagedSession, SessionError, record};
 use crate::context_engine::EngineError;
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason};
@@ -56,10 +57,19 @@ impl ManagedSession {
             // What is being prepared does not answer this; no caller waits for it.
             self.compaction.task = None;
         }
-        match self.setup.engine.summary_wait().filter(|_| ask.trigger.has_caller()) {
+        let wait = self.setup.engine.summary_wait().filter(|_| ask.trigger.has_caller());
+        match wait {
             Some(wait) => self.finish_preparing_within(wait).await,
             None => self.finish_preparing().await,
         }
+        // Held until the compaction is over: nobody prepares the same meanwhile.
+        let _preparation = match self.share_preparation(OthersWork::of(&ask, wait)).await {
+            Ok(lock) => lock,
+            Err(SessionError::Locked { holder, until_ms }) => {
+                return CompactionResult::Locked { holder, until_ms };
+            }
+            Err(error) => return aborted(error.to_string()),
+        };
         let held = match self.lock_for_compaction().await {
             Ok(held) => held,
             Err(SessionError::Locked { holder, until_ms }) => {
@@ -223,17 +233,22 @@ impl ManagedSession {
         self.budget.estimator.forget_prompt();
         self.prompt.forget_sent_items();
         self.compaction.reset_for_new_view();
+        if reason != BoundaryReason::Elsewhere {
+            self.forget_prepared(&old).await;
+        }
         let boundary = Boundary { reason, old, new: self.id().clone() };
         let told = self.setup.engine.boundary(&boundary).await;
         self.note_engine(told);
     }
 
-    async fn lock_for_compaction(&self) -> Result<Option<ConversationLock>, SessionError> {
+    /// The lock under which the view is changed, unless the session is locked as long as it is open.
+    pub(super) async fn lock_for_compaction(&self) -> Result<Option<ConversationLock>, SessionError> {
         match self.setup.policy.lock {
             // Held already, and for longer.
             LockPolicy::WholeSession => Ok(None),
             LockPolicy::Compactions => {
-                record::hold_renewing(&self.setup, self.prompt.view.session().chain).await.map(Some)
+                let name = LockRequest::conversation_name(self.prompt.view.session().chain);
+                record::hold_renewing(&self.setup, name).await.map(Some)
             }
         }
     }

@@ -116,6 +116,7 @@ impl ManagedSession {
             calls: self.economy.calls.max(answers),
             cold_pauses: self.economy.cold_pauses,
             rereads: rereads(messages, sizes),
+            compactions: self.compaction.count,
             target_tokens: self.setup.target.policy.target_tokens,
         };
         let plan = figures.plan(self.budget.model.prices, notes);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use throughline_provider::CachePolicy;
-use throughline_store::{EndReason, Millis, NewSession, Selection, SessionId};
+use throughline_store::{EndReason, Millis, NewSession, Selection, SessionId, ViewSelection};
 use throughline_tokens::{LimitPolicy, ToolBudgets};
 
 use super::compaction_result::{CompactionResult, CompactionSpec, ManualCompaction};
 use super::managed::in_force;
+use super::record::ConversationLock;
 use super::{ManagedSession, SessionError, record};
 use crate::compressor::{Compressor, CompressorSetup};
 use crate::context_engine::lifecycle::{BoundaryReason, SessionEnd, SessionStart};
@@ -233,9 +234,13 @@ impl ManagedSession {
         let at_ms = self.setup.host.now_ms();
         let successor = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
         let limit_tokens = self.budget.model.prompt_room_tokens().saturating_sub(self.prompt.fixed_tokens());
-        let (store, owner, from) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), old.clone());
-        let select = move || store.select_view(&owner, &from, selection, successor, at_ms, limit_tokens);
-        let (session, _) = self.switch_session(move || select().map(|session| (session, None))).await?;
+        let held = self.lock_for_compaction().await?;
+        let lease = held.as_ref().or(self.persistence.lock.as_ref()).map(ConversationLock::lease);
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let wanted = ViewSelection { session: old.clone(), selection, successor, at_ms, limit_tokens, lease };
+        let select = move || store.select_view(&owner, wanted).map(|session| (session, None));
+        let (session, _) = self.switch_session(select).await?;
+        drop(held);
         let loaded = record::load(&self.setup, &session.id, at_ms).await?;
         self.prompt.view = loaded.view;
         self.persistence.version = loaded.version;

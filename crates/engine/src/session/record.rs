@@ -242,7 +242,7 @@ pub(super) fn book(
     Ok(())
 }
 
-/// A conversation that is locked against other processes; released when dropped.
+/// A lock of a conversation against other processes; released when dropped.
 pub(super) struct ConversationLock {
     store: Arc<dyn Store>,
     lease: Lease,
@@ -260,7 +260,7 @@ impl ConversationLock {
 
     /// Has it last longer. Where somebody else had it meanwhile and released it, it is another lease from now on.
     pub(super) async fn renew(&mut self, setup: &SessionSetup, chain: u64) -> Result<(), SessionError> {
-        self.lease = take(setup, chain, LEASE_MS).await?;
+        self.lease = take(setup, LockRequest::conversation_name(chain), LEASE_MS).await?;
         Ok(())
     }
 }
@@ -279,34 +279,35 @@ impl Drop for ConversationLock {
 
 /// Locks a conversation until what is returned is dropped. Its caller renews it.
 pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<ConversationLock, SessionError> {
-    let lease = take(setup, chain, LEASE_MS).await?;
+    let lease = take(setup, LockRequest::conversation_name(chain), LEASE_MS).await?;
     let store = Arc::clone(&setup.store);
     Ok(ConversationLock { store, lease, is_held: Arc::new(Mutex::new(true)), renewal: None })
 }
 
-/// Locks a conversation until what is returned is dropped, for a short time that is renewed meanwhile: when this process dies on a
-/// machine that nobody else can look at, others wait no longer than that.
+/// Takes the lock of this name until what is returned is dropped, for a short time that is renewed meanwhile: when this process dies
+/// on a machine that nobody else can look at, others wait no longer than that.
 pub(super) async fn hold_renewing(
     setup: &SessionSetup,
-    chain: u64,
+    name: String,
 ) -> Result<ConversationLock, SessionError> {
-    let lease = take(setup, chain, SHORT_LEASE_MS).await?;
+    let lease = take(setup, name.clone(), SHORT_LEASE_MS).await?;
     let is_held = Arc::new(Mutex::new(true));
-    let renewal = tokio::spawn(renew(setup.clone(), chain, Arc::clone(&is_held)));
+    let renewal = tokio::spawn(renew(setup.clone(), name, Arc::clone(&is_held)));
     Ok(ConversationLock { store: Arc::clone(&setup.store), lease, is_held, renewal: Some(renewal) })
 }
 
 /// Renews a lock again and again. One that could not be renewed in time is somebody else's: the write under it fails then.
-async fn renew(setup: SessionSetup, chain: u64, is_held: Arc<Mutex<bool>>) {
+async fn renew(setup: SessionSetup, name: String, is_held: Arc<Mutex<bool>>) {
     loop {
         tokio::time::sleep(Duration::from_millis(SHORT_LEASE_MS / 3)).await;
         let (store, host, is_held) =
             (Arc::clone(&setup.store), Arc::clone(&setup.host), Arc::clone(&is_held));
+        let name = name.clone();
         let _ = blocking(move || {
             let is_held = is_held.lock().unwrap_or_else(PoisonError::into_inner);
             match *is_held {
                 true => store
-                    .lock(&request(host.as_ref(), chain, SHORT_LEASE_MS), &|holder| host.is_alive(holder))
+                    .lock(&request(host.as_ref(), name, SHORT_LEASE_MS), &|holder| host.is_alive(holder))
                     .map(drop),
                 false => Ok(()),
             }
@@ -315,21 +316,16 @@ async fn renew(setup: SessionSetup, chain: u64, is_held: Arc<Mutex<bool>>) {
     }
 }
 
-fn request(host: &dyn Host, chain: u64, lease_ms: u64) -> LockRequest {
+fn request(host: &dyn Host, name: String, lease_ms: u64) -> LockRequest {
     let now_ms = host.now_ms();
-    LockRequest {
-        name: LockRequest::conversation_name(chain),
-        holder: host.holder(),
-        now_ms,
-        expires_ms: now_ms.saturating_add_unsigned(lease_ms),
-    }
+    LockRequest { name, holder: host.holder(), now_ms, expires_ms: now_ms.saturating_add_unsigned(lease_ms) }
 }
 
-/// Takes the lock of a conversation; the process that has it already renews it.
-async fn take(setup: &SessionSetup, chain: u64, lease_ms: u64) -> Result<Lease, SessionError> {
+/// Takes a lock; the process that has it already renews it.
+async fn take(setup: &SessionSetup, name: String, lease_ms: u64) -> Result<Lease, SessionError> {
     let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
-    let request = request(host.as_ref(), chain, lease_ms);
-    let (name, holder) = (request.name.clone(), request.holder.clone());
+    let request = request(host.as_ref(), name.clone(), lease_ms);
+    let holder = request.holder.clone();
     match blocking(move || store.lock(&request, &|holder| host.is_alive(holder))).await? {
         LockOutcome::Taken { fence, .. } => Ok(Lease { name, holder, fence }),
         LockOutcome::HeldBy(held) => {

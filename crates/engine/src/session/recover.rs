@@ -220,7 +220,11 @@ impl ManagedSession {
     async fn remove_old_images(&mut self, bytes: u64) -> RecoveryAction {
         let made = without_old_images(&self.prompt.view, self.pending().total_tokens);
         let moment = self.moment();
-        match self.commit(made, Trigger::Overflow, moment, None).await {
+        let held = match self.lock_for_compaction().await {
+            Ok(held) => held,
+            Err(error) => return RecoveryAction::CompactedInVain { detail: error.to_string() },
+        };
+        match self.commit(made, Trigger::Overflow, moment, held.as_ref()).await {
             CompactionResult::Completed(_) => RecoveryAction::RemovedImages { bytes },
             _ => {
                 RecoveryAction::CompactedInVain { detail: "older pictures could not be replaced".to_owned() }

@@ -17,6 +17,7 @@ use crate::accounting::{CallRecord, CallUsage};
 use crate::context_engine::status::MeasuredUsage;
 use crate::decide::guard::GuardInput;
 use crate::decide::trigger::{CompactionVerdict, Trigger, after_answer};
+use crate::prompt::estimate::counts_whole_prompt;
 use crate::upstream::UpstreamAnswer;
 
 /// The most calls that wait to be booked; beyond it the oldest are dropped.
@@ -135,7 +136,8 @@ impl ManagedSession {
     async fn learn_from_usage(&mut self, sent: &SentRequest, usage: &Usage, kind: UsageKind) {
         let engine = Arc::clone(&self.setup.engine);
         let session = self.id().clone();
-        let measured = (kind == UsageKind::Measured).then_some(*usage);
+        let is_whole = counts_whole_prompt(usage.prompt(), sent.estimated_tokens());
+        let measured = (kind == UsageKind::Measured && is_whole).then_some(*usage);
         let told = engine.update_from_response(&MeasuredUsage { session, usage: measured }).await;
         self.note_engine(told);
         if measured.is_none() {

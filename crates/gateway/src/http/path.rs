@@ -13,8 +13,8 @@ pub(crate) fn take_run(uri: &mut Uri) -> Option<String> {
     let rest = uri.path_and_query()?.as_str().strip_prefix(RUN_PREFIX)?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (name, rest) = rest.split_at(end);
-    let is_name =
-        (1..=MAX_RUN_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_name = (1..=MAX_RUN_CHARS).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if !is_name {
         return None;
     }
@@ -63,7 +63,8 @@ mod tests {
             ("/run/a1?x=1", Some("a1"), "/?x=1"),
             ("http://127.0.0.1:1/run/a1/v1/models", Some("a1"), "http://127.0.0.1:1/v1/models"),
             ("/run//v1/messages", None, "/run//v1/messages"),
-            ("/run/a-b/v1/messages", None, "/run/a-b/v1/messages"),
+            ("/run/a-b/v1/messages", Some("a-b"), "/v1/messages"),
+            ("/run/a.b/v1/messages", None, "/run/a.b/v1/messages"),
             ("/v1/run/a1", None, "/v1/run/a1"),
             ("/v1/messages", None, "/v1/messages"),
         ];

@@ -25,6 +25,18 @@ const CODEX_METADATA: &str = "x-codex-turn-metadata";
 /// The `thread_source` of threads for titles.
 const CODEX_TITLES: &str = "thread_title";
 
+/// Other clients: what is in their user agent, and their name in the record.
+const USER_AGENTS: [(&str, &str); 6] = [
+    ("opencode", "opencode"),
+    ("aider", "aider"),
+    ("hermes", "hermes"),
+    ("qwencode", "qwen"),
+    ("pi-coding-agent", "pi"),
+    ("cline", "cline"),
+];
+/// The name in the record of a program that nothing identifies.
+const UNKNOWN_PROGRAM: &str = "gateway";
+
 /// Longer session ids are ignored.
 const MAX_KEY_BYTES: usize = 512;
 
@@ -62,6 +74,18 @@ impl ClientInfo {
             is_side_call: is_title_of_codex(headers),
         }
     }
+
+    /// The same client, named by the run it belongs to (`qwen-0123456789abcdef`) if its headers do not name it: clients that
+    /// use an SDK send the user agent of the SDK.
+    pub(crate) fn in_run(self, run: Option<&str>) -> Self {
+        if self.program != UNKNOWN_PROGRAM {
+            return self;
+        }
+        let started = run.and_then(|run| Some(run.rsplit_once('-')?.0));
+        let names = ["claude-code", CODEX].into_iter().chain(USER_AGENTS.iter().map(|(_, name)| *name));
+        let program = names.into_iter().find(|name| started == Some(name)).unwrap_or(UNKNOWN_PROGRAM);
+        Self { program, ..self }
+    }
 }
 
 /// Whether this is a request of Codex for a title. Codex sends one after each human message, in a thread of its own and with
@@ -88,7 +112,7 @@ fn program(headers: &HeaderMap, wire: WireFormat) -> &'static str {
     if agent.starts_with("codex") || (wire == WireFormat::Responses && headers.contains_key("originator")) {
         return CODEX;
     }
-    ["opencode", "aider", "hermes"].into_iter().find(|name| agent.contains(name)).unwrap_or("gateway")
+    USER_AGENTS.iter().find(|(part, _)| agent.contains(part)).map_or(UNKNOWN_PROGRAM, |(_, name)| name)
 }
 
 #[cfg(test)]

@@ -32,3 +32,22 @@ fn names_that_are_too_long_or_empty_are_none() {
         ClientInfo { program: "gateway", ..ClientInfo::default() }
     );
 }
+
+#[test]
+fn programs_are_named_by_their_headers_or_by_their_run() {
+    let body = r#"{"model":"m","messages":[]}"#;
+    let cases = [
+        ("QwenCode/0.15.10 (linux; x64)", None, "qwen"),
+        ("pi-coding-agent", None, "pi"),
+        ("OpenAI/JS 5.1", Some("cline-0123456789abcdef"), "cline"),
+        ("OpenAI/JS 5.1", Some("claude-code-0123456789abcdef"), "claude-code"),
+        ("opencode/1.18", Some("cline-0123456789abcdef"), "opencode"),
+        ("OpenAI/Python 3", Some("0123456789abcdef"), "gateway"),
+        ("OpenAI/Python 3", Some("other-0123456789abcdef"), "gateway"),
+        ("OpenAI/Python 3", None, "gateway"),
+    ];
+    for (agent, run, program) in cases {
+        let found = client(WireFormat::Chat, &[("user-agent", agent)], body).in_run(run);
+        assert_eq!(found.program, program, "{agent} {run:?}");
+    }
+}

@@ -13,6 +13,7 @@ use crate::http::request_body;
 use crate::lookup::client_info::ClientInfo;
 use crate::proxy::provider_objects::is_guarded;
 use crate::proxy::upstreams::UpstreamSpec;
+use crate::telemetry::request_context::RequestContext;
 use crate::tenant::Tenant;
 
 /// A parsed request for a model, with its endpoint and options.
@@ -59,7 +60,9 @@ fn parse_request(
         Request::decode(wire, body).map_err(|error| GatewayError::bad_request(error.to_string()))?;
     let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
     let model = model.ok_or_else(|| GatewayError::bad_request("`model` is missing"))?;
-    let client = ClientInfo::of(&inbound.headers, &request);
+    let context = RequestContext::current();
+    let run = context.as_ref().and_then(|context| context.run());
+    let client = ClientInfo::of(&inbound.headers, &request).in_run(run);
     let config = gateway.config.now();
     let (upstream, spoken) = config.upstreams.choose(client.upstream.as_deref(), wire, &model)?;
     let upstream = upstream.clone();

@@ -1,7 +1,8 @@
 //! Live events between gateways on one record: what happens here is told to the others, and what happens there to those who
 //! listen here.
 //!
-//! Events are written in batches and read about once a second, so a listener hears of another gateway about a second and a half later.
+//! Events are written in batches and read about once a second, so a listener hears of another gateway about a second and a half later;
+//! where gateways are notified of them (`store.direct_url`), a few hundredths of a second later.
 //! They are for watching: nothing is decided by them, and those of more than a minute ago are gone.
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use throughline_store::{FleetEvent, FleetPosition, FleetStore};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 
 use crate::blocking::blocking;
@@ -17,18 +19,29 @@ use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::event_feed::{FeedEntry, FeedEvent};
 
-/// How long events are collected before they are written.
+/// How long events are collected before they are written, ...
 const COLLECT: Duration = Duration::from_millis(400);
+/// ... and where others are notified of them.
+const COLLECT_NOTIFIED: Duration = Duration::from_millis(20);
 /// Events of one batch.
 const MOST_AT_ONCE: usize = 1_024;
 /// How often events of others are read, as long as somebody listens.
 const READ_EVERY: Duration = Duration::from_secs(1);
+/// Waits between attempts to read what there was a notification of: events are read once every transaction before theirs has ended.
+const READ_AGAIN: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(20), Duration::from_millis(80), Duration::from_millis(300)];
 
 /// Tells other gateways on the record what happens here, and those who listen here what happens there, until the gateway stops.
-pub(crate) fn join(shared: &Arc<Shared>, fleet: &Arc<dyn FleetStore>, name: &str) {
+pub(crate) fn join(
+    shared: &Arc<Shared>,
+    fleet: &Arc<dyn FleetStore>,
+    name: &str,
+    events: Option<Arc<Notify>>,
+) {
     let Some(receiver) = shared.outbox.open() else { return };
-    tokio::spawn(write(Arc::clone(shared), Arc::clone(fleet), name.to_owned(), receiver));
-    tokio::spawn(read(Arc::clone(shared), Arc::clone(fleet), name.to_owned()));
+    let collect = if events.is_some() { COLLECT_NOTIFIED } else { COLLECT };
+    tokio::spawn(write(Arc::clone(shared), Arc::clone(fleet), name.to_owned(), receiver, collect));
+    tokio::spawn(read(Arc::clone(shared), Arc::clone(fleet), name.to_owned(), events));
 }
 
 async fn write(
@@ -36,6 +49,7 @@ async fn write(
     fleet: Arc<dyn FleetStore>,
     name: String,
     mut receiver: Receiver<FleetEvent>,
+    collect: Duration,
 ) {
     let mut failed = false;
     loop {
@@ -44,7 +58,7 @@ async fn write(
             () = shared.closing.cancelled() => return,
             received = receiver.recv_many(&mut events, MOST_AT_ONCE) => if received == 0 { return },
         }
-        tokio::time::sleep(COLLECT).await;
+        tokio::time::sleep(collect).await;
         while let Ok(event) = receiver.try_recv() {
             events.push(event);
         }
@@ -69,28 +83,49 @@ async fn write(
     }
 }
 
-async fn read(shared: Arc<Shared>, fleet: Arc<dyn FleetStore>, name: String) {
+async fn read(shared: Arc<Shared>, fleet: Arc<dyn FleetStore>, name: String, notified: Option<Arc<Notify>>) {
     let mut position: Option<FleetPosition> = None;
     loop {
-        tokio::select! {
+        let attempts: &[Duration] = tokio::select! {
             () = shared.closing.cancelled() => return,
-            () = tokio::time::sleep(READ_EVERY) => {}
-        }
-        if !shared.is_listened_to() {
-            position = None;
-            continue;
-        }
-        let (fleet, name) = (Arc::clone(&fleet), name.clone());
-        let Ok((events, next)) = blocking(move || fleet.events_since(&name, position)).await else {
-            continue;
+            () = tokio::time::sleep(READ_EVERY) => &[Duration::ZERO],
+            () = notification(notified.as_deref()) => &READ_AGAIN,
         };
-        position = Some(next);
-        for FleetEvent { owner, at_ms, body } in events {
-            if let Ok(value) = serde_json::from_str::<Value>(&body) {
-                shared.tell_listeners(&owner, FeedEntry { at_ms, event: FeedEvent::Elsewhere(value) });
+        for wait in attempts {
+            tokio::time::sleep(*wait).await;
+            if !shared.is_listened_to() {
+                position = None;
+                break;
+            }
+            let (fleet, name) = (Arc::clone(&fleet), name.clone());
+            let Ok((events, next)) = blocking(move || fleet.events_since(&name, position)).await else {
+                break;
+            };
+            position = Some(next);
+            if pass_on(&shared, events) > 0 {
+                break;
             }
         }
     }
+}
+
+/// Waits for a notification; for ever where there are none.
+async fn notification(notified: Option<&Notify>) {
+    match notified {
+        Some(notified) => notified.notified().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Tells those who listen here what happened elsewhere. Returns how many events there were.
+fn pass_on(shared: &Shared, events: Vec<FleetEvent>) -> usize {
+    let count = events.len();
+    for FleetEvent { owner, at_ms, body } in events {
+        if let Ok(value) = serde_json::from_str::<Value>(&body) {
+            shared.tell_listeners(&owner, FeedEntry { at_ms, event: FeedEvent::Elsewhere(value) });
+        }
+    }
+    count
 }
 
 fn warn(shared: &Shared, text: String) {

@@ -112,7 +112,7 @@ mod on_a_server {
         for (name, (stage, store)) in ["one", "two"].into_iter().zip(stages.iter().zip(stores)) {
             let gateway = stage.gateway.as_ref().unwrap();
             gateway.set_gateways(2);
-            gateway.join_fleet(Arc::clone(store) as Arc<dyn FleetStore>, name);
+            gateway.join_fleet(Arc::clone(store) as Arc<dyn FleetStore>, name, None);
         }
         stages
     }
@@ -187,7 +187,7 @@ mod on_a_server {
             stage.start().await;
             let gateway = stage.gateway.as_ref().unwrap();
             gateway.set_gateways(2);
-            gateway.join_fleet(Arc::clone(store) as Arc<dyn FleetStore>, &stage.at(""));
+            gateway.join_fleet(Arc::clone(store) as Arc<dyn FleetStore>, &stage.at(""), None);
             gateway.set_access(AccessPolicy::Tokens(book.clone()));
         }
         // Two in a minute over both gateways are one at each.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use throughline_store::{Dependants, LinkKind, Owner, Selection, SessionFilter, SessionId, Store};
+use throughline_store::{
+    Dependants, LinkKind, Owner, Selection, SessionFilter, SessionId, Store, ViewSelection,
+};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::{WireFormat, decode_message_text};
 
@@ -130,6 +132,64 @@ async fn requests_to_two_gateways_at_once_are_each_answered_and_recorded_once() 
     assert_eq!(said.len(), 2 + 14 * 4);
 }
 
+/// The text of a streamed answer, which has to end as such.
+async fn streamed_text(response: reqwest::Response) -> String {
+    assert_eq!(response.status(), 200);
+    let events = response.text().await.unwrap();
+    assert!(events.trim_end().ends_with("data: [DONE]"), "{events}");
+    let pieces =
+        events.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    pieces.filter_map(|piece| Some(piece["choices"][0]["delta"]["content"].as_str()?.to_owned())).collect()
+}
+
+#[tokio::test]
+async fn streamed_requests_to_two_gateways_at_once_are_each_answered_and_recorded_once() {
+    let home = tempfile::tempdir().unwrap();
+    let open = record_for_several(home.path().join("record.db"));
+    let first = Stage::with_store(None, open(), telling()).await;
+    let second = Stage::with_store_and_host(None, open(), telling(), 1_000_000).await;
+    let mut talk = vec![user("question 0")];
+    ask(&first, &mut talk).await;
+    for turn in 1..12 {
+        let mut ways = [talk.clone(), talk.clone()];
+        ways[0].push(user(&format!("question {turn} here")));
+        ways[1].push(user(&format!("question {turn} there")));
+        let streaming = json!({ "model": MODEL, "messages": ways[0], "stream": true }).to_string();
+        // Both are streamed, or one of them is.
+        let other = json!({ "model": MODEL, "messages": ways[1], "stream": turn % 2 == 0 }).to_string();
+        let (here, there) =
+            tokio::join!(first.ask(WireFormat::Chat, &streaming), second.ask(WireFormat::Chat, &other));
+        let here = streamed_text(here).await;
+        let there = match turn % 2 {
+            0 => streamed_text(there).await,
+            _ => json_of(there).await["choices"][0]["message"]["content"].as_str().unwrap().to_owned(),
+        };
+        for (way, text) in ways.iter_mut().zip([here, there]) {
+            assert!(text.starts_with(&format!("{} messages, ", way.len())), "another prompt: {text}");
+            way.push(assistant(&text));
+        }
+        talk = ways[turn % 2].clone();
+    }
+    let store = open();
+    let said = recorded(store.as_ref());
+    for turn in 1..12 {
+        for side in ["here", "there"] {
+            let question = format!("question {turn} {side}");
+            let count = said.iter().filter(|json| json.contains(&question)).count();
+            assert_eq!(count, 2, "{question}: {said:#?}");
+        }
+    }
+    assert_eq!(said.len(), 2 + 11 * 4);
+    // The second writer's answer is in a branch, in one order with what it was asked.
+    let branches = SessionFilter { include_attached: true, ..SessionFilter::default() };
+    for conversation in store.conversations(&owner(), &branches).unwrap() {
+        let line = store.transcript(&owner(), &conversation.tip.id).unwrap();
+        let roles: Vec<bool> =
+            line.iter().map(|message| message.json.as_str().contains("messages, the last was")).collect();
+        assert!(roles.chunks(2).all(|pair| pair == [false, true]), "{line:#?}");
+    }
+}
+
 #[tokio::test]
 async fn the_first_requests_of_one_conversation_at_two_gateways_are_both_recorded() {
     let home = tempfile::tempdir().unwrap();
@@ -222,7 +282,15 @@ async fn a_conversation_that_was_compacted_or_undone_elsewhere_is_followed() {
     // And it is undone.
     let tip = conversations(store.as_ref())[0].clone();
     let undone = SessionId::from_text("20260101_000000_undone");
-    store.select_view(&owner(), &tip, Selection::Undo, undone, 9, u64::MAX).unwrap();
+    let wanted = ViewSelection {
+        session: tip,
+        selection: Selection::Undo,
+        successor: undone,
+        at_ms: 9,
+        limit_tokens: u64::MAX,
+        lease: None,
+    };
+    store.select_view(&owner(), wanted).unwrap();
     talk.push(user("after the undo"));
     ask(&stage, &mut talk).await;
     assert_eq!(transcript(store.as_ref()), talk);

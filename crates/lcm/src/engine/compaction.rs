@@ -54,9 +54,9 @@ pub(crate) struct NodeIndex {
     loose: Vec<NodeHead>,
 }
 
-/// What is compacted, as ranges of messages.
+/// The compacted part, as ranges of messages.
 struct MiddleRanges {
-    /// Messages to be summarised, without gaps each.
+    /// Messages to be summarised, as ranges without gaps.
     stretches: Vec<Range<usize>>,
     /// Summaries that came in as messages, with what belongs to them.
     found: Vec<Range<usize>>,
@@ -263,7 +263,7 @@ impl NodeCompaction<'_> {
         NodeText { head, document }
     }
 
-    /// Everything the record knows that matters here.
+    /// The nodes of the record that concern this plan.
     async fn known(&self, plan: &Plan) -> StoreResult<NodeIndex> {
         let conversation = Snapshot { cached_prompt: None, ..self.conversation.clone() };
         let middle = plan.middle.clone();
@@ -317,7 +317,7 @@ impl NodeCompaction<'_> {
         ranges
     }
 
-    /// The chunks of what is compacted, each with the leaf that covers it already.
+    /// The chunks of the compacted part, each with the leaf that already covers it.
     fn chunks(
         &self,
         ranges: &MiddleRanges,

@@ -32,7 +32,7 @@ fn files_of(acts: &[Act]) -> Vec<String> {
     files.into_iter().take(MOST_FILES).map(|(file, _)| file.to_owned()).collect()
 }
 
-/// What a leaf is about, written into `node`.
+/// Writes into `node` what the leaf is about.
 pub(crate) fn tell_leaf(
     node: &mut SummaryNode,
     messages: &[Message],

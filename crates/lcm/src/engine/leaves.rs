@@ -42,9 +42,9 @@ pub(crate) struct LeafDraft<'a> {
     wish: LeafNeed,
 }
 
-/// About what a leaf has beside exact strings, at the least.
+/// Least tokens of a leaf beside its exact strings.
 const BESIDE_PICKS_TOKENS: u64 = 120;
-/// Rules seldom fill their room; what a summary of everything may have, so that it does.
+/// Rules seldom fill their budget, so a summary of everything is given this share of it.
 const OVERALL_PERCENT: u64 = 125;
 /// Stands before strings that a leaf's own words leave out.
 const ALSO_EXACT: &str = "also exact in the record:";

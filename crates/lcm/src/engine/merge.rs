@@ -33,7 +33,7 @@ pub(crate) const LEAST_NODE_TOKENS: u64 = 120;
 /// What a leaf has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeafNeed {
-    /// Room for what matters most of all that is compacted.
+    /// Tokens for the most important facts of the compacted part.
     pub(crate) needs_tokens: u64,
     /// Room for all that is worth telling; no less.
     pub(crate) wants_tokens: u64,
@@ -63,7 +63,7 @@ impl BudgetShares {
         self.room_tokens = self.room_tokens.saturating_sub(tokens);
     }
 
-    /// Room for a leaf: what it needs first, then by what it wants beside that; all of it where there is enough.
+    /// Tokens for a leaf: first what it needs, then a share of what it wants; everything if there is enough.
     pub(crate) fn of(&self, wish: LeafNeed) -> u64 {
         let part = |room: u64, mine: u64, all: u64| {
             let share = u128::from(room) * u128::from(mine) / u128::from(all.max(mine).max(1));
@@ -81,7 +81,7 @@ impl BudgetShares {
         part(self.room_tokens, wish.wants_tokens, self.wants_tokens)
     }
 
-    /// A leaf was written that asked for this, and has so many tokens.
+    /// Books a leaf of this wish that was written with so many tokens.
     pub(crate) fn take(&mut self, wish: LeafNeed, leaf_tokens: u64) {
         self.needs_tokens = self.needs_tokens.saturating_sub(wish.needs_tokens);
         self.wants_tokens = self.wants_tokens.saturating_sub(wish.wants_tokens);
@@ -100,7 +100,7 @@ impl BudgetShares {
 }
 
 impl NodeBudget {
-    /// Room for what is new beside nodes that are there already, once those were condensed as they will be.
+    /// Tokens for new nodes beside the existing ones, after those are condensed.
     pub(crate) fn for_new(&self, older: &[NodeSize]) -> u64 {
         self.all_tokens.saturating_sub(self.after_condensing(older))
     }

@@ -22,7 +22,7 @@ pub(crate) struct NodeWriter<'a> {
     pub(crate) count_tokens: CountTokens<'a>,
 }
 
-/// When the rules write what a model did not.
+/// When the rules write a summary in place of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RulesStep {
     /// Whenever it failed.
@@ -87,7 +87,8 @@ pub(crate) struct NodeSource<'a> {
 }
 
 impl<'a> NodeSource<'a> {
-    /// Messages that a leaf covers. What the whole conversation knows of their strings decides which of them matter.
+    /// The source of a leaf: the messages that it covers. The whole conversation decides which of their exact strings
+    /// matter.
     pub(crate) fn leaf(
         stretch: LeafMessages<'a>,
         shown_text: &'a str,
@@ -329,11 +330,11 @@ fn carry_rules(document: &mut SummaryDocument, parts: &[SummaryDocument]) {
     }
 }
 
-/// What is given up last, oldest first, when a document is too large without anything else.
+/// Sections that are shortened last, oldest entries first, if a document is too large without all others.
 const LAST_GIVEN_UP: [Section; 4] =
     [Section::PendingAsks, Section::CompletedActions, Section::Constraints, Section::ActiveTask];
 
-/// Brings a document within its room, whatever it takes: all of it can be looked up.
+/// Shortens a document to its budget, even by removing everything: the record has all of it.
 pub(crate) fn fit(document: &mut SummaryDocument, budget_tokens: u64, count_tokens: CountTokens<'_>) {
     document.trim_to_budget(budget_tokens, count_tokens);
     for section in LAST_GIVEN_UP {

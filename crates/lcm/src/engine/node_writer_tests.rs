@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn whatever_a_document_holds_it_comes_within_its_room() {
+fn any_document_is_shortened_to_its_budget() {
     let count = |text: &str| text.len() as u64 / 4;
     for section in Section::ALL {
         let mut document = SummaryDocument::default();

@@ -38,7 +38,7 @@ pub(crate) struct LcmView {
     pub(crate) told: NodeReport,
 }
 
-/// What is reported about nodes that were written.
+/// The report about nodes that were written.
 #[derive(Default)]
 pub(crate) struct NodeReport {
     pub(crate) written: usize,

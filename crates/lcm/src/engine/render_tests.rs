@@ -43,7 +43,7 @@ fn the_view_names_its_nodes_and_tells_the_newest_moment_once() {
 }
 
 #[test]
-fn what_stands_before_a_new_node_does_not_move() {
+fn nodes_before_a_new_node_keep_their_bytes() {
     let nodes = [node(4, 0, 9, "building"), node(7, 9, 12, "testing"), node(9, 12, 14, "shipping")];
     let before = message_text(&notes(&nodes[..2]), 12, 5);
     let after = message_text(&notes(&nodes), 14, 3);

@@ -8,7 +8,7 @@ use crate::recall::{RecallError, RecallReader, RecallResult, readable, text_toke
 /// How far down to go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expansion {
-    /// One step: what a condensed node took up, the messages of a leaf.
+    /// One step: the children of a condensed node, or the messages of a leaf.
     #[default]
     OneStep,
     /// To the messages themselves.
@@ -26,7 +26,7 @@ pub struct ExpandQuery {
     pub expansion: Expansion,
     /// Begin with the message of this number, or with what covers it.
     pub from: Option<u64>,
-    /// Show the part of a long message where this stands.
+    /// Of a long message, show the part that contains this text.
     pub around: Option<String>,
     /// Show a long message from this character on.
     pub offset: Option<usize>,
@@ -84,11 +84,11 @@ pub enum ExpandedItem {
 
 /// Messages read at once on the way.
 const READ_AT_ONCE: u64 = 16;
-/// A page has room for so much, however little was asked for.
+/// The smallest page, even if fewer tokens were requested.
 const LEAST_TOKENS: u64 = 200;
 /// What is shown around a message or node costs about so much.
 const AROUND_TOKENS: u64 = 24;
-/// A token has at least so many characters in the texts agents write.
+/// A token has at least this many characters in texts written by agents.
 const CHARS_A_TOKEN: usize = 3;
 
 /// A page that is being filled.
@@ -191,7 +191,7 @@ impl RecallReader<'_> {
     }
 }
 
-/// Adds a message, the part that is asked for or fits where it is long; says whether it found room.
+/// Adds a message, of a long one the part that was requested or that fits. Returns whether there was room for it.
 fn add_message(stored: &StoredMessage, ask: &ExpandQuery, page: &mut ExpandPage) -> bool {
     let text = stored.decode().map(|message| readable(&message)).unwrap_or_default();
     let is_first = page.expanded.items.is_empty();
@@ -227,7 +227,7 @@ fn add_message(stored: &StoredMessage, ask: &ExpandQuery, page: &mut ExpandPage)
     })
 }
 
-/// The character from which a page that holds a passage begins: some of what stands before it, most of what follows.
+/// The character at which a page with a passage begins: a little text before the passage, and more after it.
 fn found_at(text: &str, around: Option<&str>, room_tokens: u64) -> Option<usize> {
     let around = around.map(str::trim).filter(|around| !around.is_empty())?;
     let at = text.find(around).or_else(|| {

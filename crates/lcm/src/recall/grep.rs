@@ -71,7 +71,7 @@ pub struct NodeHit {
     pub end_seq: u64,
     /// The passage.
     pub passage: String,
-    /// How many words of the question it holds, of how many.
+    /// How many of the words of the question it contains, and how many there are.
     pub matched: (usize, usize),
 }
 
@@ -102,11 +102,11 @@ const SCANNED_AT_ONCE: u64 = 64;
 const NODE_HITS: usize = 3;
 /// Nodes that are read for them: those in view, then what these took up.
 const MAX_NODES_READ: usize = 256;
-/// Lookups that may stand among hits before one is missed.
+/// Extra hits that are fetched because some may be lookups, which are left out.
 const MOST_LOOKUPS: usize = 64;
 /// Characters before and after a hit.
 const PASSAGE_CHARS: usize = 140;
-/// Shorter strings tell too little to look by.
+/// Shorter strings are too unspecific to search for.
 const LEAST_LITERAL_CHARS: usize = 3;
 
 impl RecallReader<'_> {
@@ -303,7 +303,7 @@ impl RecallReader<'_> {
         Ok(hits.collect())
     }
 
-    /// Finds out where hits lie: in view, or under which nodes.
+    /// Determines where each hit is: in the view, or below which nodes.
     fn locate(&self, session: &SessionId, hits: &mut [GrepHit]) -> RecallResult<()> {
         if hits.is_empty() {
             return Ok(());
@@ -375,7 +375,7 @@ fn from_index(hit: Hit) -> GrepHit {
     }
 }
 
-/// How a string stands in a text, best first.
+/// How a string occurs in a text, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Spelling {
     /// As it was asked for, not part of a longer word.

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_must_stand_in_whatever_a_pattern_fits() {
+fn literals_that_every_match_contains() {
     let cases = [
         (r"vault/\w+/zebra-\d+\.pem", Some("/zebra-")),
         (r"error\[E0\d+\]", Some("error[E0")),

@@ -163,7 +163,7 @@ pub(crate) async fn answer(
     Ok(RecallAnswer { answer: given.text, used, read: originals.read.clone(), author: given.author })
 }
 
-/// Numbers in brackets that are those of messages that were quoted.
+/// The numbers in brackets that name quoted messages.
 fn named_messages(text: &str, read: &[u64]) -> Vec<u64> {
     let mut used: Vec<u64> = text
         .split('[')

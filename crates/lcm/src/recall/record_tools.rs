@@ -17,8 +17,8 @@ use throughline_transcript::noun;
 
 use crate::recall::tools::RecallToolset;
 
-/// What one call may request, and what it returns unasked. Every answer is cut at [`RecordTools::MAX_ANSWER_BYTES`] besides,
-/// so these only keep the work of one call small.
+/// The most one call may request, and what it returns by default. Every answer is cut at
+/// [`RecordTools::MAX_ANSWER_BYTES`] besides, so these only keep the work of one call small.
 const MAX_HITS: usize = 50;
 const DEFAULT_HITS: usize = 10;
 /// Hits in messages that only look something up are dropped. So many more are requested, that enough remain.
@@ -47,7 +47,7 @@ impl From<StoreError> for RecordToolError {
 
 type ToolResult = Result<String, RecordToolError>;
 
-/// The tools, over one record and in one owner's name.
+/// The tools for the record of one owner.
 #[derive(Clone, Copy)]
 pub struct RecordTools<'a> {
     store: &'a dyn Store,

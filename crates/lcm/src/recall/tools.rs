@@ -26,8 +26,8 @@ const EXPAND: &str = "lcm_expand";
 /// Answers a question; of use where a model can be asked.
 const QUESTION: &str = "lcm_expand_query";
 
-/// Tools with which models look something up in the record, here and elsewhere. Agents that have them from an MCP server
-/// put its name before theirs.
+/// Tools that search the record, ours and those of other programs. An agent that gets them from an MCP server puts the
+/// name of the server before them.
 const LOOKUPS: [&str; 8] = [
     GREP,
     DESCRIBE,
@@ -65,7 +65,7 @@ pub struct RecallToolset {
     redactor: Option<Redactor>,
 }
 
-/// Pages that are tried until one fits: each is smaller by what the last one was too long.
+/// Attempts to make a page that fits: each is smaller by the excess of the last one.
 const MOST_PAGE_TRIES: usize = 6;
 /// Where an answer was cut that has no pages.
 const CUT: &str = "\n[cut: this is longer than one answer may be; lcm_grep finds words in it, lcm_expand reads messages in pages]";
@@ -114,7 +114,7 @@ fn cut_to(text: String, max_chars: usize) -> String {
 }
 
 impl RecallToolset {
-    /// Over a record, in an owner's name; `summarisers` answer questions, `redactor` masks what they are shown.
+    /// The tools for the record of one owner. `summarisers` answer questions; `redactor` masks their input.
     #[must_use]
     pub fn new(
         store: Arc<dyn Store>,
@@ -198,7 +198,7 @@ impl RecallToolset {
         ]
     }
 
-    /// Answers a call; `None` if it is of none of the tools.
+    /// Answers a call; `None` if it calls none of these tools.
     pub async fn call(&self, call: &ToolRequest) -> Option<ToolAnswer> {
         if !Self::NAMES.contains(&call.name.as_str()) {
             return None;

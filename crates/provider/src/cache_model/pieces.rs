@@ -17,7 +17,7 @@ use crate::cache_policy::CacheTtl;
 
 /// A cache that needs no marks finds a prefix that ends inside a message; long texts are cut this fine for it.
 const SLICE_BYTES: usize = 512;
-/// Messages that are remembered before all are forgotten.
+/// The memory is cleared when it holds more messages than this.
 const MOST_REMEMBERED: usize = 100_000;
 const MEMBER: &str = "cache_control";
 /// The member of a block that loads the definition of a tool.
@@ -48,13 +48,13 @@ pub(super) struct Layout {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarkComplaint {
     /// Too many of them.
-    #[error("a request may carry {most} cache marks, this one carries {found}", most = CacheMarks::MOST)]
+    #[error("a request may carry {most} cache marks, but this one carries {found}", most = CacheMarks::MOST)]
     TooMany {
         /// How many there are.
         found: usize,
     },
     /// One for an hour behind one for minutes.
-    #[error("a cache mark for an hour stands behind one for five minutes")]
+    #[error("a cache mark for an hour follows one for five minutes")]
     LongBehindShort,
     /// One where none may be.
     #[error("a {kind} block cannot carry a cache mark")]
@@ -175,7 +175,7 @@ impl PromptReader {
         Ok(Layout { positions: row.checked()?, fixed_tokens })
     }
 
-    /// A search that the provider runs stands in the system part of the prompt, not among the tools.
+    /// A search run by the provider belongs to the system part of the prompt, not to the tools.
     fn is_web_search(&self, tool: RawJson<'_>) -> bool {
         let kind = tool.get("type").and_then(RawJson::as_text);
         !self.in_slices && kind.is_some_and(|kind| kind.starts_with("web_search"))
@@ -249,7 +249,7 @@ impl Row {
         }
     }
 
-    /// Tokens that stand where the last piece ends.
+    /// Adds tokens at the end of the last piece.
     fn add_tokens(&mut self, tokens: u64) {
         self.tokens = self.tokens.saturating_add(tokens);
         if let Some(last) = self.positions.last_mut() {

@@ -9,7 +9,8 @@ use crate::cache_policy::CachePolicy;
 /// How a provider caches prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStyle {
-    /// What is marked, as Anthropic does: entries at marks only, looked for a few blocks back, for minutes or an hour.
+    /// Only marked prefixes, as Anthropic does: an entry at each mark, found from a few blocks further on, for minutes
+    /// or an hour.
     Marks,
     /// Any beginning of a prompt, as OpenAI does: in steps, from a smallest size on, by model and `prompt_cache_key`.
     Automatic {

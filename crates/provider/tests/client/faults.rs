@@ -73,7 +73,7 @@ async fn attempts_are_bounded() {
 }
 
 #[tokio::test]
-async fn what_will_not_pass_is_not_tried_again() {
+async fn permanent_failure_is_not_retried() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-secret-1.","code":"invalid_api_key"}}"#;
     let server = Server::playing(vec![vec![Act::Send(json(401, body))]]).await;
     let error = fail(&server, &whole()).await;

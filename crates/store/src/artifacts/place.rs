@@ -81,7 +81,11 @@ impl ArtifactPlace {
             };
         }
         let Some((service, allowed)) = SERVICES.iter().find(|(service, _)| *service == scheme) else {
-            return refused(format!("`{scheme}` is no service for large texts"));
+            let is_name = scheme.len() <= 12 && scheme.bytes().all(|byte| byte.is_ascii_lowercase());
+            return refused(match is_name {
+                true => format!("`{scheme}` is no service for large texts"),
+                false => "it begins with no service for large texts".to_owned(),
+            });
         };
         if !cfg!(feature = "s3") {
             return refused(format!(
@@ -113,9 +117,13 @@ impl ArtifactPlace {
         for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
             let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
             if !allowed.contains(&name) {
+                // What is no name may be a key that was pasted.
+                let is_name = name.len() <= 40
+                    && !name.is_empty()
+                    && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+                let shown = if is_name { format!("`{name}`") } else { "what follows `?`".to_owned() };
                 return refused(format!(
-                    "`{}` is no setting of an address; those of {scheme}:// are {}. Credentials are taken from the environment",
-                    name.chars().filter(char::is_ascii_graphic).take(40).collect::<String>(),
+                    "{shown} is no setting of an address; those of {scheme}:// are {}. Credentials are taken from the environment",
                     allowed.join(", ")
                 ));
             }

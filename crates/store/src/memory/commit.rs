@@ -6,7 +6,7 @@ use crate::sessions::chain::{LinePart, ended, place_of_root, place_on, selected,
 use crate::sessions::session::{EndReason, Session};
 use crate::views::assembly::{own_items, push, restored_view, with_summary};
 use crate::views::item::{ViewItem, ViewMessage};
-use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId, ViewSelection};
 
 use super::state::MemoryState;
 
@@ -35,16 +35,11 @@ impl MemoryState {
         Ok(successor)
     }
 
-    pub(super) fn select_view(
-        &mut self,
-        owner: &Owner,
-        id: &SessionId,
-        selection: Selection,
-        id_after: SessionId,
-        at_ms: Millis,
-        limit_tokens: u64,
-    ) -> Result<Session> {
-        let chain = self.chain(owner, id)?;
+    pub(super) fn select_view(&mut self, owner: &Owner, wanted: ViewSelection) -> Result<Session> {
+        let ViewSelection { session: id, selection, successor: id_after, at_ms, limit_tokens, lease } =
+            wanted;
+        lease.as_ref().map_or(Ok(()), |lease| self.check_lease(lease))?;
+        let chain = self.chain(owner, &id)?;
         let target = selected(&chain, selection)?;
         let unknown = || StoreError::UnknownSession { reference: id.to_string() };
         let tip = chain.last().cloned().ok_or_else(unknown)?;

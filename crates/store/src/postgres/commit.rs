@@ -9,7 +9,7 @@ use crate::sessions::chain::{self, LinePart, ended, place_on, selected, successo
 use crate::sessions::session::{EndReason, Session};
 use crate::views::assembly::{own_items, push, restored_view, settled, with_summary};
 use crate::views::item::ViewItem;
-use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId, ViewSelection};
 
 use super::connection::Tx;
 use super::error::PgResult;
@@ -83,22 +83,14 @@ fn take_over(
     sessions::add(tx, &new, place, base, view)
 }
 
-/// A change of the view a conversation goes on with.
-pub(super) struct ViewSelection<'a> {
-    pub(super) id: &'a SessionId,
-    pub(super) selection: Selection,
-    pub(super) successor: &'a SessionId,
-    pub(super) at_ms: Millis,
-    pub(super) limit_tokens: u64,
-}
-
-pub(super) fn select_view(tx: &Tx<'_>, owner: &Owner, wanted: &ViewSelection<'_>) -> PgResult<Session> {
+pub(super) fn select_view(tx: &Tx<'_>, owner: &Owner, wanted: &ViewSelection) -> PgResult<Session> {
+    wanted.lease.as_ref().map_or(Ok(()), |lease| guards::check_lease(tx, lease))?;
     share_families(tx, owner);
-    let chain = require_session(tx, owner, wanted.id)?.chain;
+    let chain = require_session(tx, owner, &wanted.session)?.chain;
     let members = members_for_writing(tx, owner, chain)?;
     let target = selected(&members, wanted.selection)?;
     let (Some(tip), Some(from_target)) = (members.last(), members.get(target..)) else {
-        return Err(unknown(wanted.id));
+        return Err(unknown(&wanted.session));
     };
     let base = members.get(target).map_or(tip.base, |member| member.ordinal);
     let mut views = Vec::with_capacity(from_target.len());

@@ -136,6 +136,13 @@ impl ServerPool {
         pollster::block_on(future)
     }
 
+    /// Runs something beside the connections until it ends or the store is dropped.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(task);
+        }
+    }
+
     fn failure(&self, error: PgError, what: &'static str) -> StoreError {
         error.into_store_error(what, &self.address.shown, &self.address.role)
     }

@@ -3,14 +3,14 @@
 use tokio_postgres::Row;
 
 use crate::error::Result;
-use crate::fleet::{FleetEvent, FleetPosition, FleetStore, FleetText, PoolStatus};
+use crate::fleet::{FleetEvent, FleetListener, FleetPosition, FleetStore, FleetText, PoolStatus};
 use crate::ids::Owner;
 use crate::sessions::lock::Holder;
 
-use super::PostgresStore;
 use super::connection::{Durability, Tx};
 use super::error::PgResult;
 use super::value::{SqlValue, count, int, text, values};
+use super::{PostgresStore, listener};
 
 /// The lowest number of a transaction that may not have ended yet: all below it have, and are seen.
 const FIRST_UNFINISHED: &str = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8";
@@ -53,6 +53,7 @@ impl FleetStore for PostgresStore {
                 )?,
                 (None, None) => 1,
             };
+            notify(tx, listener::TEXTS);
             Ok(changed > 0)
         })
     }
@@ -83,6 +84,7 @@ impl FleetStore for PostgresStore {
                 columns,
             );
             tx.later("DELETE FROM gateway_events WHERE kept_since < now() - interval '1 minute'", values![]);
+            notify(tx, listener::EVENTS);
             Ok(())
         })
     }
@@ -102,9 +104,20 @@ impl FleetStore for PostgresStore {
         })
     }
 
+    fn listen(&self, listener: FleetListener) -> bool {
+        let Some(address) = self.direct.clone() else { return false };
+        self.server.spawn(listener::follow(address, listener));
+        true
+    }
+
     fn pool_status(&self) -> PoolStatus {
         self.server.pool_status()
     }
+}
+
+/// Tells those who listen once the transaction is committed.
+fn notify(tx: &Tx<'_>, what: &str) {
+    tx.query_later("SELECT pg_notify($1, $2)", values![listener::CHANNEL, what]);
 }
 
 fn holder(row: &Row) -> PgResult<Holder> {

@@ -102,16 +102,24 @@ fn refuse_old_server(tx: &Tx<'_>, server: &ServerPool) -> PgResult<()> {
         values![],
     )?;
     let (number, version, encoding) = (int(&row, 0)?, text(&row, 1)?, text(&row, 2)?);
-    let problem = if number < OLDEST_SERVER {
-        format!("the server is PostgreSQL {version}; version 13 or newer is needed")
-    } else if encoding != "UTF8" {
+    match server_problem(number, &version, &encoding) {
+        None => Ok(()),
+        Some(problem) => {
+            Err(StoreError::NotOurs { path: server.address.shown.clone().into(), problem }.into())
+        }
+    }
+}
+
+/// Why a server cannot have a record, by the number and name of its version and the encoding of the database.
+fn server_problem(number: i64, version: &str, encoding: &str) -> Option<String> {
+    if number < OLDEST_SERVER {
+        return Some(format!("the server is PostgreSQL {version}; version 13 or newer is needed"));
+    }
+    (encoding != "UTF8").then(|| {
         format!(
             "the database has the encoding {encoding}; create one with: CREATE DATABASE throughline ENCODING 'UTF8' TEMPLATE template0"
         )
-    } else {
-        return Ok(());
-    };
-    Err(StoreError::NotOurs { path: server.address.shown.clone().into(), problem }.into())
+    })
 }
 
 /// Refuses a database with tables of another program: ours would stand among them, and perhaps be called alike.
@@ -131,4 +139,21 @@ fn refuse_foreign(tx: &Tx<'_>, server: &ServerPool) -> PgResult<()> {
         names.join(", ")
     );
     Err(StoreError::NotOurs { path: server.address.shown.clone().into(), problem }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server_problem;
+
+    #[test]
+    fn server_that_is_too_old_is_refused_with_its_version() {
+        for (number, version) in [(90_624, "9.6.24"), (120_022, "12.22 (Debian 12.22-1)")] {
+            let problem = server_problem(number, version, "UTF8").unwrap();
+            assert_eq!(problem, format!("the server is PostgreSQL {version}; version 13 or newer is needed"));
+        }
+        for number in [130_000, 150_008, 170_002] {
+            assert_eq!(server_problem(number, "some version", "UTF8"), None);
+        }
+        assert!(server_problem(150_008, "15.8", "SQL_ASCII").unwrap().contains("ENCODING 'UTF8'"));
+    }
 }

@@ -16,10 +16,9 @@ use crate::sessions::version::Version;
 use crate::store::{Dependants, Store};
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::node::{NewNode, NodeHead};
-use crate::views::summary::{Continuation, MessageRun, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, MessageRun, Summary, SummaryId, ViewSelection};
 
 use super::PostgresStore;
-use super::commit::ViewSelection;
 use super::connection::Durability;
 use super::rows::{members_of, require_for_writing, require_session};
 use super::search_source::PostgresSource;
@@ -128,16 +127,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn select_view(
-        &self,
-        owner: &Owner,
-        id: &SessionId,
-        selection: Selection,
-        successor: SessionId,
-        at_ms: Millis,
-        limit_tokens: u64,
-    ) -> Result<Session> {
-        let wanted = ViewSelection { id, selection, successor: &successor, at_ms, limit_tokens };
+    fn select_view(&self, owner: &Owner, wanted: ViewSelection) -> Result<Session> {
         self.server.write("selecting a view", Durability::Heavy, |tx| commit::select_view(tx, owner, &wanted))
     }
 

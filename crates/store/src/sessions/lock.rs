@@ -30,6 +30,13 @@ impl LockRequest {
     pub fn conversation_name(chain: u64) -> String {
         format!("conversation {chain}")
     }
+
+    /// The name of the lock under which the next summary of a conversation is prepared, so that only one gateway pays for it. Nobody
+    /// else is kept from the conversation by it.
+    #[must_use]
+    pub fn preparation_name(chain: u64) -> String {
+        format!("preparation {chain}")
+    }
 }
 
 /// A lock that is wanted.

@@ -8,7 +8,7 @@ use crate::sessions::chain::{self, LinePart, ended, place_on, selected, successo
 use crate::sessions::session::{EndReason, Session};
 use crate::views::assembly::{own_items, push, restored_view, settled, with_summary};
 use crate::views::item::ViewItem;
-use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId, ViewSelection};
 
 use super::error::{TxError, TxResult};
 use super::rows::{count, find_session, from_json_text, int, json_text, members_of, require_session, tip_of};
@@ -88,16 +88,10 @@ fn take_over(
     sessions::add(conn, &new, place, base, view)
 }
 
-pub(super) fn select_view(
-    conn: &Connection,
-    owner: &Owner,
-    id: &SessionId,
-    selection: Selection,
-    successor: SessionId,
-    at_ms: Millis,
-    limit_tokens: u64,
-) -> TxResult<Session> {
-    let members = members_of(conn, require_session(conn, owner, id)?.chain)?;
+pub(super) fn select_view(conn: &Connection, owner: &Owner, wanted: ViewSelection) -> TxResult<Session> {
+    let ViewSelection { session: id, selection, successor, at_ms, limit_tokens, lease } = wanted;
+    lease.as_ref().map_or(Ok(()), |lease| guards::check_lease(conn, lease))?;
+    let members = members_of(conn, require_session(conn, owner, &id)?.chain)?;
     let target = selected(&members, selection)?;
     let (Some(tip), Some(from_target)) = (members.last(), members.get(target..)) else {
         return Err(StoreError::UnknownSession { reference: id.to_string() }.into());

@@ -16,7 +16,7 @@ use crate::sessions::version::Version;
 use crate::store::{Dependants, Store};
 use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::node::{NewNode, NodeHead};
-use crate::views::summary::{Continuation, MessageRun, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, MessageRun, Summary, SummaryId, ViewSelection};
 
 use super::artifacts::{self, Reference};
 use super::indexing::Indexing;
@@ -129,18 +129,8 @@ impl Store for SqliteStore {
         })
     }
 
-    fn select_view(
-        &self,
-        owner: &Owner,
-        id: &SessionId,
-        selection: Selection,
-        successor: SessionId,
-        at_ms: Millis,
-        limit_tokens: u64,
-    ) -> Result<Session> {
-        self.write("selecting a view", Write::Light, |conn| {
-            commit::select_view(conn, owner, id, selection, successor, at_ms, limit_tokens)
-        })
+    fn select_view(&self, owner: &Owner, wanted: ViewSelection) -> Result<Session> {
+        self.write("selecting a view", Write::Light, |conn| commit::select_view(conn, owner, wanted))
     }
 
     fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary> {

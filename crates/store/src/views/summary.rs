@@ -115,3 +115,20 @@ pub enum Selection {
     /// The view of the compaction that was undone.
     Redo,
 }
+
+/// A change of the view that a conversation goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewSelection {
+    /// A session of the conversation.
+    pub session: SessionId,
+    /// Which view it goes on with.
+    pub selection: Selection,
+    /// The id of the session that begins with it.
+    pub successor: SessionId,
+    /// When it was selected.
+    pub at_ms: Millis,
+    /// What it may need at most.
+    pub limit_tokens: u64,
+    /// The lock under which it was selected: if it is not held any more, nothing is changed. `None` where the caller needs none.
+    pub lease: Option<Lease>,
+}

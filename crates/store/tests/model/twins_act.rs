@@ -3,7 +3,7 @@
 use throughline_store::{
     Artifact, Continuation, Dependants, EndReason, Guard, GuardScope, Holder, Link, LockRequest, MessageRun,
     NewArtifact, NewCall, NewMessage, NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Selection,
-    Session, SessionId, Store, StoredRendition, SummaryId, UsageKind, ViewItem,
+    Session, SessionId, Store, StoredRendition, SummaryId, UsageKind, ViewItem, ViewSelection,
 };
 use throughline_tokens::Usage;
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
@@ -43,6 +43,11 @@ pub(crate) fn owner(number: u8) -> Owner {
 /// The name of the session a step opens.
 pub(crate) fn name(step: usize) -> SessionId {
     SessionId::from_text(format!("2026_{step:03}"))
+}
+
+/// Another view for a conversation to go on with.
+fn selecting(session: SessionId, selection: Selection, at: usize, limit_tokens: u64) -> ViewSelection {
+    ViewSelection { session, selection, successor: name(at), at_ms: at as i64, limit_tokens, lease: None }
 }
 
 /// The session a number means at a step: counted back from the latest one that is there, and now and then none.
@@ -124,11 +129,11 @@ pub(crate) fn carry_out(store: &dyn Store, script: &[Step], at: usize) -> String
         }
         Step::Undo { session, limit } => {
             let (owner, id) = meant(session);
-            told(store.select_view(&owner, &id, Selection::Undo, name(at), at as i64, *limit))
+            told(store.select_view(&owner, selecting(id, Selection::Undo, at, *limit)))
         }
         Step::Redo { session } => {
             let (owner, id) = meant(session);
-            told(store.select_view(&owner, &id, Selection::Redo, name(at), at as i64, u64::MAX))
+            told(store.select_view(&owner, selecting(id, Selection::Redo, at, u64::MAX)))
         }
         Step::End { session, reason } => {
             let (owner, id) = meant(session);

@@ -185,7 +185,9 @@ mod on_postgres {
 #[cfg(feature = "s3")]
 mod in_buckets {
     use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
 
     use throughline_testkit::ObjectStorage;
 
@@ -331,5 +333,85 @@ mod in_buckets {
         say(&store, "one", &["short"]);
         assert_eq!(store.messages(&owner(), &id("one")).unwrap().len(), 1);
         assert!(store.artifact(&owner(), &ArtifactId::of(b"nothing")).is_err());
+    }
+
+    /// A proxy before a service, which can have every request answered as if the credentials had expired.
+    #[derive(Default)]
+    struct Expiry {
+        is_over: AtomicBool,
+        open: Mutex<Vec<TcpStream>>,
+    }
+
+    impl Expiry {
+        fn expire(&self) {
+            self.is_over.store(true, Ordering::SeqCst);
+            // What was asked before is over with its connection.
+            for stream in self.open.lock().unwrap().drain(..) {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+
+        fn renew(&self) {
+            self.is_over.store(false, Ordering::SeqCst);
+        }
+    }
+
+    fn with_expiring_credentials(server: &ObjectStorage) -> (ArtifactPlace, Arc<Expiry>) {
+        let address = server.bucket("expiring", "here");
+        let (before, upstream) = address.split_once("http://").unwrap();
+        let end = upstream.find('&').unwrap_or(upstream.len());
+        let (upstream, after) = (upstream[..end].to_owned(), upstream[end..].to_owned());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = listener.local_addr().unwrap();
+        let expiry = Arc::<Expiry>::default();
+        let seen = Arc::clone(&expiry);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(mut client) = client else { return };
+                if seen.is_over.load(Ordering::SeqCst) {
+                    let body = error("ExpiredToken", "");
+                    let length = body.len();
+                    let _ = client.read(&mut [0; 64 * 1024]);
+                    let _ = write!(
+                        client,
+                        "HTTP/1.1 400 Bad Request\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+                    );
+                    continue;
+                }
+                let mut service = TcpStream::connect(&upstream).unwrap();
+                seen.open.lock().unwrap().push(client.try_clone().unwrap());
+                let (mut from, mut to) = (client.try_clone().unwrap(), service.try_clone().unwrap());
+                std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut service, &mut client);
+                    let _ = client.shutdown(Shutdown::Both);
+                });
+            }
+        });
+        let address = format!("{before}http://{own}{after}");
+        (ArtifactPlace::parse(&address, ObjectStorage::credentials()).unwrap(), expiry)
+    }
+
+    #[test]
+    fn credentials_that_expire_at_run_time_are_named_and_all_else_goes_on() {
+        let Some(server) = object_storage() else { return };
+        let (place, expiry) = with_expiring_credentials(server);
+        let store = SqliteStore::in_memory().unwrap().with_artifacts(Some(&place)).unwrap();
+        open(&store, "one");
+        let before = put(&store, "one", "a text from before");
+        expiry.expire();
+        let session = id("one");
+        let new = NewArtifact { session: &session, text: "a text of later", label: "read", at_ms: 2 };
+        let refused = store.put_artifact(&owner(), new).unwrap_err().to_string();
+        assert!(refused.contains("have expired; renew them"), "{refused}");
+        // What needs no large text is written and read as before.
+        say(&store, "one", &["short"]);
+        assert_eq!(store.messages(&owner(), &id("one")).unwrap().len(), 1);
+        assert!(store.artifact(&owner(), &before.id).is_ok());
+        // With new credentials everything works again.
+        expiry.renew();
+        assert_eq!(read(&store, &before).unwrap(), "a text from before");
+        let after = put(&store, "one", "a text from after");
+        assert_eq!(read(&store, &after).unwrap(), "a text from after");
     }
 }

@@ -10,6 +10,8 @@ mod postgres_doctor;
 #[cfg(feature = "postgres")]
 mod postgres_fleet;
 #[cfg(feature = "postgres")]
+mod postgres_notified;
+#[cfg(feature = "postgres")]
 mod postgres_operations;
 #[cfg(feature = "postgres")]
 mod postgres_search;

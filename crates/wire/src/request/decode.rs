@@ -94,7 +94,8 @@ impl Request {
         Ok(Some(Self { wire_format, members, list, leading: Vec::new() }))
     }
 
-    /// A body without messages: the Responses wire allows it (the provider may hold what is meant), the others do not.
+    /// A body without messages: the Responses wire format allows it (the provider may have stored them), the others do
+    /// not.
     fn without_list(
         wire_format: WireFormat,
         text: &str,
@@ -114,7 +115,7 @@ impl Request {
     }
 }
 
-/// Refuses members that are ours to read and stand there twice or are of the wrong type.
+/// Refuses members that this crate reads if they are duplicated or of the wrong type.
 fn check_members(wire_format: WireFormat, members: &RequestMembers) -> Result<(), RequestError> {
     let caps = [CapMember::MaxTokens, CapMember::MaxCompletionTokens, CapMember::MaxOutputTokens];
     let caps = caps.map(CapMember::name);

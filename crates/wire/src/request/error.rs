@@ -43,7 +43,7 @@ pub enum RequestError {
         detail: String,
     },
     /// JSON, but no object.
-    #[error("a request is a JSON object, this is {found}")]
+    #[error("a request is a JSON object, but this is {found}")]
     NotAnObject {
         /// The kind of JSON it is.
         found: &'static str,
@@ -55,7 +55,7 @@ pub enum RequestError {
         member: &'static str,
     },
     /// A member of another type than the wire says.
-    #[error("`{member}` should be {expected}, it is {found}")]
+    #[error("`{member}` should be {expected}, but it is {found}")]
     WrongType {
         /// The member.
         member: &'static str,

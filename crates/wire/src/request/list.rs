@@ -7,7 +7,7 @@ use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript, de
 
 use crate::request::error::RequestError;
 
-/// What stands around a text given as the whole input when it is decoded alone.
+/// The JSON around a text that is the whole input, when it is decoded alone.
 const TEXT_FRAME: (&str, &str) = ("{\"input\":", "}");
 
 /// The messages of a request and how they stood in it.
@@ -47,7 +47,7 @@ impl RequestMessages {
         }
     }
 
-    /// Writes `items` in place of the list; unchanged ones come out byte for byte with what stood between them.
+    /// Writes `items` in place of the list. Unchanged items keep their bytes and the bytes between them.
     pub(crate) fn write<'a>(&self, items: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
         match self {
             Self::Read(transcript) => transcript.write_document(items, out),

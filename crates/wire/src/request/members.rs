@@ -64,7 +64,7 @@ impl RequestMembers {
         self.members.iter().any(|member| matches!(member.value, Value::Messages))
     }
 
-    /// Makes a member the list of messages, which is kept apart.
+    /// Marks a member as the list of messages, which is stored separately.
     pub(crate) fn make_hold_messages(&mut self, name: &str) {
         match self.members.iter_mut().find(|member| member.name == name) {
             Some(member) => member.value = Value::Messages,

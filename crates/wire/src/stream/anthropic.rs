@@ -281,7 +281,7 @@ impl PartialBlock {
         out
     }
 
-    /// What a block that a broken stream left open is, when it cannot go back into a history.
+    /// A block that a broken stream left open, if it cannot go back into a history.
     fn unfinished(&self) -> Option<AnswerPart> {
         if self.is_closed {
             return None;

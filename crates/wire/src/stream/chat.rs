@@ -35,7 +35,7 @@ struct PartialChoice {
     /// Members of the message, without its tool calls.
     members: Vec<(String, JsonNode)>,
     calls: Calls,
-    /// How many members stood before the tool calls, which keep their place among them.
+    /// How many members preceded the tool calls, so that the calls keep their position.
     members_before_calls: Option<usize>,
     finish: Option<String>,
     text: TextTap,
@@ -84,7 +84,7 @@ impl ChatStream {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Takes a choice of a chunk; routers put the failure of the model behind them into it.
+    /// Reads a choice of a chunk. Routers report a failure of the model behind them in it.
     fn take_choice(
         &mut self,
         choice: RawJson<'_>,

@@ -67,7 +67,7 @@ impl Calls {
         }
     }
 
-    /// Which call a delta belongs to; one past the last for a new one.
+    /// The index of the call that a delta belongs to; one past the last for a new call.
     fn place_of(&self, delta: RawJson<'_>) -> usize {
         let id = delta.get("id").and_then(non_empty_text);
         let index = delta.get("index").and_then(as_count);

@@ -69,7 +69,7 @@ pub enum Interruption {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Interrupted {
-    /// What was received, as far as it can go back into a history: whole parts, and text as far as it came.
+    /// The received part that can go back into a history: whole parts, and incomplete text.
     pub received: Answer,
     /// What was received and cannot: reasoning without its seal, tool calls without their end.
     pub unfinished: Vec<AnswerPart>,

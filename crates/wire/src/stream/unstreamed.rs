@@ -7,7 +7,7 @@ use crate::delta::Delta;
 use crate::response::ResponseError;
 use crate::stream::outcome::StreamError;
 
-/// Reads such a body; `None` when it is too broken to say what it is.
+/// Reads such a body; `None` if it is too damaged to be recognised.
 pub(super) fn read(
     wire_format: WireFormat,
     body: &[u8],

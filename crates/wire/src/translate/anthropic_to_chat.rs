@@ -91,7 +91,7 @@ fn add_message(
     Ok(())
 }
 
-/// Results come first, each as a message of its own; what was said beside them follows.
+/// Results come first, each as a message of its own; the text beside them follows.
 fn add_user(
     message: RawJson<'_>,
     messages: &mut Vec<String>,

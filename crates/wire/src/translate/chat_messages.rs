@@ -5,7 +5,7 @@ use throughline_transcript::RawJson;
 use crate::json_object::{ObjectWriter, list};
 use crate::json_value::text_member;
 
-/// The content of a message: text, and everything else.
+/// The content of a message: its text, and all other parts.
 #[derive(Default)]
 pub(super) struct ChatContent {
     parts: Vec<String>,

@@ -11,7 +11,7 @@ pub(super) const USUAL_OUTPUT_TOKENS: u64 = 8_192;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranslationError {
     /// This direction is not supported.
-    #[error("requests of the {from} wire cannot be put on the {to} wire")]
+    #[error("requests in the {from} wire format cannot be translated to {to}")]
     NoWay {
         /// The wire it is on.
         from: WireFormat,
@@ -19,7 +19,7 @@ pub enum TranslationError {
         to: WireFormat,
     },
     /// The other wire format has no equivalent, and omitting it would change the result.
-    #[error("the {to} wire has nothing for {what}")]
+    #[error("the {to} wire format has no counterpart of {what}")]
     NoPlace {
         /// The member that cannot be translated.
         what: String,

@@ -323,7 +323,7 @@ impl TranslatedForm {
     }
 }
 
-/// What a segment's text lies in, on the Responses wire.
+/// The JSON around the text of a segment in the Responses wire format.
 fn part(segment: &Segment, text: &str) -> String {
     match segment.kind {
         SegmentKind::Reasoning => {

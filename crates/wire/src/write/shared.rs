@@ -37,7 +37,7 @@ impl ReportedUsage {
     }
 }
 
-/// The word of a wire for a reason to stop; `None` where it says nothing. A wire that lacks a reason says the nearest.
+/// The word of a wire format for a stop reason, or for the nearest one that it has; `None` where it omits the field.
 pub(crate) fn stop_word(wire_format: WireFormat, reason: StopReason) -> Option<&'static str> {
     let [chat, responses, anthropic] = match reason {
         StopReason::EndOfTurn | StopReason::Other => ["stop", "completed", "end_turn"],

@@ -10,7 +10,7 @@ use throughline_workspace::{Stats, Workspace};
 const LARGEST_CYCLE: usize = 3;
 const REPEATED_TYPES: usize = 29;
 /// Search became a crate (70 names that were private to the store before), and the record got leases and upkeep.
-const EXPORTED_NAMES: usize = 698;
+const EXPORTED_NAMES: usize = 702;
 
 #[test]
 fn workspace_stays_within_its_limits() {

@@ -64,7 +64,7 @@ pub(crate) fn report(
     page.text
 }
 
-/// The plan alone: what would stay, what would be summarised, what is at stake.
+/// The plan alone: which messages would stay, which would be summarised, which facts are at stake.
 pub(crate) fn plan(compaction: &Compaction<'_>, width: usize, in_chat: bool) -> String {
     let mut page = ReportPage { text: String::new(), width };
     let report = &compaction.attempt.report;
@@ -293,7 +293,7 @@ impl ReportPage {
         ));
     }
 
-    /// What the compacted messages hold that must not get lost.
+    /// The facts of the compacted messages that must not get lost.
     fn at_stake(&mut self, compaction: &Compaction<'_>) {
         let Some(plan) = &compaction.attempt.plan else { return };
         self.heading("At stake in the middle");
@@ -393,7 +393,7 @@ fn timings(timings: &Timings) -> String {
     format!("{} in all: {}", duration(total), each.join(", "))
 }
 
-/// A number never stands on another line than its unit.
+/// A number and its unit stay on one line.
 fn duration(microseconds: u64) -> String {
     match microseconds {
         0..1_000 => format!("{microseconds}\u{a0}µs"),

@@ -128,7 +128,7 @@ fn sums(total: &UsageTotal, by_model: &[UsageTotal], width: usize) -> String {
         .collect()
 }
 
-/// Days put together for one row of the plot.
+/// The days of one row of the plot.
 struct Period {
     first_day: Date,
     total: UsageTotal,

@@ -70,6 +70,12 @@ fn long_times_are_put_together() {
 }
 
 #[test]
+fn long_range_with_few_days_of_calls_shows_those_days() {
+    let few = Insights { first_day: "2016-11-15".parse().unwrap(), ..insights() };
+    assert_eq!(periods(&few).iter().filter(|period| period.total.calls > 0).count(), few.by_day.len());
+}
+
+#[test]
 fn without_prices_bars_show_tokens() {
     let mut insights = insights();
     for total in insights.by_day.iter_mut().chain(&mut insights.by_model).chain([&mut insights.total]) {

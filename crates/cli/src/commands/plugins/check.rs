@@ -14,7 +14,7 @@ use crate::error::{CliError, Exit, io_words, path_words};
 use crate::ui::output::print_json;
 use crate::ui::text::on_one_line;
 
-/// Lines of an engine's own words that are shown when it fails.
+/// Lines of an engine's stderr that are shown when it fails.
 const SHOWN_LOG_LINES: usize = 10;
 
 #[derive(Debug, Args)]

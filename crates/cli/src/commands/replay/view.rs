@@ -137,7 +137,7 @@ fn money(bill: &Bill) -> String {
     cost_words(bill.micro_usd, bill.calls, bill.unpriced_calls)
 }
 
-/// What is paid with Throughline, as a share of what is paid without.
+/// The bill with Throughline as a share of the bill without.
 fn share(with: &Bill, without: &Bill) -> String {
     let is_known = with.unpriced_calls == 0 && without.unpriced_calls == 0 && without.micro_usd > 0;
     if is_known { percent(with.micro_usd, without.micro_usd) } else { "?".to_owned() }

@@ -24,7 +24,7 @@ fn parts(sent: &SentTokens) -> [u64; 6] {
     [sent.system, sent.tools, sent.summary, sent.user, sent.assistant, sent.tool]
 }
 
-/// The drawing; nothing where no call says what it sent.
+/// The drawing; empty if no call recorded its sizes.
 pub(super) fn context_chart(calls: &[CallContext], changes: &[ViewChange]) -> Option<String> {
     let sent: Vec<(i64, [u64; 6])> =
         calls.iter().filter_map(|call| Some((call.at_ms, parts(call.sent.as_ref()?)))).collect();

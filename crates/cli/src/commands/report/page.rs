@@ -10,7 +10,7 @@ use throughline_transcript::{Message, Part, Role};
 use super::Report;
 use super::chart::{LAYERS, context_chart};
 use crate::ui::figures::{cost_words, dollars};
-use crate::ui::text::thousands;
+use crate::ui::text::{counted, thousands};
 
 /// Longer output of tools is collapsed.
 const LONG_OUTPUT_CHARS: usize = 600;
@@ -143,9 +143,9 @@ fn calls(report: &Report<'_>, out: &mut String) {
     }
     let _ = write!(
         out,
-        "<section><h2>Calls</h2>\n<details><summary>{} calls</summary><table><thead><tr><th>time</th><th>model</th>\
+        "<section><h2>Calls</h2>\n<details><summary>{}</summary><table><thead><tr><th>time</th><th>model</th>\
          <th>read</th><th>written</th><th>uncached</th><th>output</th><th>cost</th><th>cache miss or error</th></tr></thead><tbody>",
-        thousands(report.calls.len() as u64)
+        counted(report.calls.len() as u64, "call", "calls")
     );
     for call in &report.calls {
         let cost = call.cost_micro_usd.map_or_else(|| "?".to_owned(), dollars);

@@ -47,6 +47,13 @@ impl ClientCommand {
         match client {
             None => match app.find_program(name) {
                 Some(program) => Ok(Self { client, program, arguments }),
+                None if name.to_string_lossy().starts_with('-') => {
+                    Err(CliError::new(Exit::Usage, format!("`run` has no option `{}`", name.display()))
+                        .because(
+                            "options of `run` come before the client's name, those of the client after it",
+                        )
+                        .hint("`throughline run --help` lists the options"))
+                }
                 None => Err(CliError::new(
                     Exit::InputUnreadable,
                     format!("there is no program `{}`", name.display()),
@@ -85,6 +92,11 @@ impl ClientCommand {
             Some(client) => client.title.to_owned(),
             None => self.program.file_name().unwrap_or(self.program.as_os_str()).display().to_string(),
         }
+    }
+
+    /// A name for this run. The gateway reads the client from it: the user agent is often that of an SDK.
+    pub(super) fn run_name(&self, random: u64) -> String {
+        format!("{}-{random:016x}", self.client.map_or("run", |client| client.name))
     }
 
     /// Its entry in the table and where its program is.

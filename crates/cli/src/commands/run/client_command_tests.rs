@@ -62,7 +62,7 @@ fn any_program_gets_the_variables_that_most_sdks_read() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_to_do() {
+fn missing_program_is_named_with_advice() {
     let (_home, app) = app(&[], &[]);
     let refused = |name: &str| ClientCommand::find(&words(&[name]), &app).err().unwrap().render();
     assert!(refused("claude").contains("npm install -g @anthropic-ai/claude-code"), "{}", refused("claude"));

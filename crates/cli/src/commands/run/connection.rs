@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::app::App;
+use crate::commands::run::totals::RunTally;
 use crate::error::{CliError, Exit, io_words, path_words};
 use crate::gateways::{self, RunningGateway};
 use crate::home;
@@ -61,12 +62,20 @@ impl GatewayConnection {
                 .hint(format!("they are in {}", path_words(&folder)))
         };
         // Held from here on, so that a gateway that is found does not stop in between.
-        let in_use = gateways::use_lock(&folder, &lock).map_err(failed)?;
+        let mut in_use = gateways::use_lock(&folder, &lock).map_err(failed)?;
         in_use.lock_shared().map_err(failed)?;
-        let start =
+        let mut start =
             Start { app: app.clone(), folder: folder.clone(), lock, upstream: upstream.map(str::to_owned) };
         let _starting = start.exclusive().map_err(failed)?;
         if let Some((gateway, address)) = start.find() {
+            if let Some(other) = gateway.upstream.as_deref().filter(|other| Some(*other) != upstream) {
+                app.note(&format!("the gateway at {} sends requests to {other}", gateway.url));
+                // If it dies, another takes its place with the same upstream.
+                start.lock = lock_name(Some(other));
+                start.upstream = Some(other.to_owned());
+                in_use = gateways::use_lock(&folder, &start.lock).map_err(failed)?;
+                in_use.lock_shared().map_err(failed)?;
+            }
             return Ok(Self { start, address, url: gateway.url, _in_use: in_use, child: None });
         }
         let (gateway, address, child) = start.start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
@@ -78,25 +87,29 @@ impl GatewayConnection {
         &self.url
     }
 
-    /// Starts the gateway again, at the same address, whenever it does not answer any more.
-    pub(super) fn supervise(&self) -> Supervisor {
+    /// Starts the gateway again, at the same address, whenever it does not answer any more, and keeps count of the run.
+    pub(super) fn supervise(&self, run: &str) -> Supervisor {
         let (start, address) = (self.start.clone(), self.address);
+        let (url, run) = (self.url.clone(), run.to_owned());
         let is_over = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
             let is_over = Arc::clone(&is_over);
             move || {
-                let mut children = Vec::new();
+                let (mut children, mut tally) = (Vec::new(), RunTally::default());
                 while !is_over.load(Ordering::Relaxed) {
                     std::thread::park_timeout(LOOK_EVERY);
-                    if !answers(address) && !is_over.load(Ordering::Relaxed) {
+                    if !tally.ask(&url, &run) && !answers(address) && !is_over.load(Ordering::Relaxed) {
+                        tally.close_gateway();
                         start.restart(address, &mut children);
                     }
                     // A parent has to wait for the end of its child.
                     children.retain_mut(|child: &mut Child| matches!(child.try_wait(), Ok(None)));
                 }
+                tally.ask(&url, &run);
+                tally
             }
         });
-        Supervisor { is_over, thread: Some(thread) }
+        Supervisor { is_over, thread }
     }
 }
 
@@ -109,19 +122,18 @@ impl Drop for GatewayConnection {
     }
 }
 
-/// Looks after a gateway until it is dropped.
+/// Looks after a gateway until the client ends.
 pub(super) struct Supervisor {
     is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<RunTally>,
 }
 
-impl Drop for Supervisor {
-    fn drop(&mut self) {
+impl Supervisor {
+    /// Ends the supervision; what was counted for the run.
+    pub(super) fn finish(self) -> RunTally {
         self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
-        }
+        self.thread.thread().unpark();
+        self.thread.join().unwrap_or_default()
     }
 }
 
@@ -135,14 +147,22 @@ impl Start {
 
     /// A gateway that runs, asks this upstream and answers.
     fn find(&self) -> Option<(RunningGateway, SocketAddr)> {
-        gateways::running(&self.app).into_iter().filter(|gateway| self.suits(gateway)).find_map(|gateway| {
+        let mut suitable = gateways::running(&self.app);
+        suitable.retain(|gateway| self.suits(gateway));
+        // The sort is stable: the newest stays first among equals.
+        suitable.sort_by_key(|gateway| gateway.upstream != self.upstream);
+        suitable.into_iter().find_map(|gateway| {
             let address = address_of(&gateway.url).filter(|address| answers(*address))?;
             Some((gateway, address))
         })
     }
 
+    /// Whether a gateway can be used: a run that names no upstream takes that of a gateway which a person started.
     fn suits(&self, gateway: &RunningGateway) -> bool {
-        gateway.upstream == self.upstream && gateway.for_runs.as_ref().is_none_or(|name| *name == self.lock)
+        match &gateway.for_runs {
+            None => self.upstream.is_none() || gateway.upstream == self.upstream,
+            Some(name) => gateway.upstream == self.upstream && *name == self.lock,
+        }
     }
 
     /// Starts a gateway and waits until it listens.
@@ -164,7 +184,7 @@ impl Start {
                 return Ok((gateway, address, child));
             }
             if let Ok(Some(_)) = child.try_wait() {
-                return Err(failed(end_of(&log_path)));
+                return Err(LoggedError::last_in(&log_path).add_to(failed));
             }
             std::thread::sleep(START_STEP);
         }
@@ -230,14 +250,46 @@ fn answers(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok()
 }
 
-/// What a log ends with.
-fn end_of(log: &Path) -> String {
-    let text = std::fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let text = text.trim_end();
-    let from = text.rfind("error: ").unwrap_or(0);
-    let end: String = text.get(from..).unwrap_or(text).chars().take(LOG_END_CHARS).collect();
-    if end.is_empty() { "it ended without a word".to_owned() } else { end }
+/// The error that a log ends with, in the parts in which it was printed.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct LoggedError {
+    what: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl LoggedError {
+    fn last_in(log: &Path) -> Self {
+        let text = std::fs::read(log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let from = text.rfind("error: ").unwrap_or(0);
+        let end: String = text.get(from..).unwrap_or(&text).chars().take(LOG_END_CHARS).collect();
+        let mut found = Self::default();
+        for line in end.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if let Some(what) = line.strip_prefix("error: ") {
+                what.clone_into(&mut found.what);
+            } else if let Some(cause) = line.strip_prefix("why: ") {
+                found.causes.push(cause.to_owned());
+            } else if let Some(hint) = line.strip_prefix("hint: ") {
+                found.hints.push(hint.to_owned());
+            } else {
+                // The part above, continued.
+                let part = found.hints.last_mut().or(found.causes.last_mut()).unwrap_or(&mut found.what);
+                part.push_str(if part.is_empty() { "" } else { " " });
+                part.push_str(line);
+            }
+        }
+        if found.what.is_empty() {
+            "it ended without a message".clone_into(&mut found.what);
+        }
+        found
+    }
+
+    /// The error that has this one as its reason.
+    fn add_to(self, error: impl FnOnce(String) -> CliError) -> CliError {
+        let error = self.causes.into_iter().fold(error(self.what), CliError::because);
+        self.hints.into_iter().fold(error, CliError::hint)
+    }
 }
 
 #[cfg(test)]
@@ -263,11 +315,19 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_log_is_its_last_error() {
+    fn the_last_error_of_a_log_is_read_in_its_parts() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        assert_eq!(end_of(&log), "it ended without a word");
-        std::fs::write(&log, "error: old\nListening\nerror: cannot listen\n  why: taken\n").unwrap();
-        assert_eq!(end_of(&log), "error: cannot listen\n  why: taken");
+        assert_eq!(LoggedError::last_in(&log).what, "it ended without a message");
+        std::fs::write(&log, "error: old\nListening\nerror: cannot listen\n  why: it is taken\n       by another\n hint: wait\n")
+            .unwrap();
+        let found = LoggedError::last_in(&log);
+        assert_eq!(found.what, "cannot listen");
+        assert_eq!(
+            (found.causes, found.hints),
+            (vec!["it is taken by another".to_owned()], vec!["wait".to_owned()])
+        );
+        std::fs::write(&log, "killed\n").unwrap();
+        assert_eq!(LoggedError::last_in(&log).what, "killed");
     }
 }

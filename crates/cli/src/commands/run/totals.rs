@@ -17,7 +17,7 @@ use crate::ui::text::{counted, thousands};
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 /// What the gateway counted for a run.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 struct RunCounts {
     requests: u64,
     failed: u64,
@@ -25,9 +25,48 @@ struct RunCounts {
     sessions: Vec<SessionId>,
 }
 
+impl RunCounts {
+    fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.failed += other.failed;
+        self.compactions += other.compactions;
+        self.sessions.extend(other.sessions);
+    }
+}
+
+/// The counts of a run over all the gateways that served it: a gateway that dies takes its counts with it.
+#[derive(Debug, Default)]
+pub(super) struct RunTally {
+    /// Of gateways that died.
+    earlier: RunCounts,
+    /// Of the gateway that runs, when it was last asked.
+    present: Option<RunCounts>,
+}
+
+impl RunTally {
+    /// Asks the gateway; whether it answered.
+    pub(super) fn ask(&mut self, url: &str, run: &str) -> bool {
+        let Some(counts) = fetch(url, run) else { return false };
+        self.present = Some(counts);
+        true
+    }
+
+    /// The gateway died; the next one counts from zero.
+    pub(super) fn close_gateway(&mut self) {
+        self.earlier.add(self.present.take().unwrap_or_default());
+    }
+
+    /// All counts; `None` if no gateway ever answered.
+    fn into_counts(mut self) -> Option<RunCounts> {
+        let is_known = self.present.is_some() || self.earlier != RunCounts::default();
+        self.close_gateway();
+        is_known.then_some(self.earlier)
+    }
+}
+
 /// Prints the line. What cannot be found out is left out: the client has ended, and its result is what matters.
-pub(super) fn print(app: &App, url: &str, run: &str, began_ms: Millis, title: &str) {
-    let Some(totals) = fetch(url, run) else { return };
+pub(super) fn print(app: &App, tally: RunTally, began_ms: Millis, title: &str) {
+    let Some(totals) = tally.into_counts() else { return };
     if totals.requests == 0 {
         app.note(&format!(
             "no request of {title} came through the gateway; its own settings may name another address"
@@ -107,6 +146,18 @@ mod tests {
     use throughline_tokens::Usage;
 
     use super::*;
+
+    #[test]
+    fn counts_of_gateways_that_died_are_added() {
+        let counts = |requests| RunCounts { requests, ..RunCounts::default() };
+        let mut tally = RunTally::default();
+        tally.close_gateway();
+        assert_eq!(RunTally::default().into_counts(), None);
+        tally.present = Some(counts(2));
+        tally.close_gateway();
+        tally.present = Some(counts(3));
+        assert_eq!(tally.into_counts(), Some(counts(5)));
+    }
 
     #[test]
     fn the_line_says_what_is_known() {

@@ -116,8 +116,9 @@ fn remarks(total: &SavingsTotal) -> Vec<String> {
     }
     if total.unpriced > 0 {
         remarks.push(format!(
-            "{} without a price are in none of the amounts.",
-            counted(total.unpriced, "call", "calls")
+            "{} without a price {} in none of the amounts.",
+            counted(total.unpriced, "call", "calls"),
+            if total.unpriced == 1 { "is" } else { "are" }
         ));
     }
     remarks

@@ -6,7 +6,7 @@ use owo_colors::OwoColorize;
 use throughline_store::{Hit, Neighbour, SearchAnswer, Snippet};
 
 use crate::args::time::Now;
-use crate::ui::text::{columns, glimpse, on_one_line, shorten, thousands};
+use crate::ui::text::{columns, counted, glimpse, on_one_line, shorten, thousands};
 
 const INDENT: usize = 2;
 /// A piece of a title shorter than this says nothing.
@@ -36,7 +36,7 @@ pub(crate) fn render(answer: &SearchAnswer, now: &Now, width: usize) -> String {
     out
 }
 
-/// What the user should know about an answer.
+/// Notes for the user about an answer: how it was found, and what is missing.
 pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.hits.is_empty() {
@@ -51,8 +51,8 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
             notes.push(format!("searched by words alone; the embedding model failed: {problem}"));
         } else if meaning.waiting > 0 {
             notes.push(format!(
-                "{} messages have no vectors yet and were searched by words; `throughline vectors --make` makes them",
-                thousands(meaning.waiting)
+                "vectors are missing for {}, so only words were compared there; `throughline vectors --make` makes them",
+                counted(meaning.waiting, "message", "messages")
             ));
         }
         if meaning.newest_only {
@@ -64,8 +64,8 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
     }
     if let Some(first) = answer.unseen.first() {
         notes.push(format!(
-            "{} messages cannot be searched, such as #{} of {}; `throughline doctor` says why and repairs what it can",
-            thousands(answer.unseen.len() as u64),
+            "{} cannot be searched, among them #{} of {}; `throughline doctor` says why and repairs what it can",
+            counted(answer.unseen.len() as u64, "message", "messages"),
             first.seq,
             first.session
         ));
@@ -85,10 +85,13 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
 /// How to read on, for the first hit.
 pub(crate) fn how_to_open(answer: &SearchAnswer) -> Option<String> {
     let first = answer.hits.first()?;
-    Some(format!("throughline sessions show {} prints the conversation of the first hit", first.session))
+    Some(format!(
+        "throughline sessions show {} --around {} prints the first hit with the messages beside it",
+        first.session, first.seq
+    ))
 }
 
-/// Where a hit stands: session, message, who, when; the title with what is left of the line.
+/// The heading of a hit: session, message, speaker, time; the title takes the rest of the line.
 fn heading(hit: &Hit, now: &Now, width: usize) -> String {
     let mut words = vec![format!("#{} {}", hit.seq, hit.role)];
     if !hit.tools.is_empty() {
@@ -116,7 +119,7 @@ fn heading(hit: &Hit, now: &Now, width: usize) -> String {
     }
 }
 
-/// The passage as lines, with what was looked for made plain where colours are.
+/// The passage as lines; the searched words are highlighted if there are colours.
 fn passage(lead: &str, snippet: &Snippet, width: usize) -> String {
     let mut letters: Vec<(char, bool)> = lead.chars().map(|c| (c, false)).collect();
     letters.extend(snippet.cut_before.then_some(('…', false)));

@@ -44,7 +44,7 @@ fn hits_say_where_they_stand() {
 }
 
 #[test]
-fn what_was_looked_for_stands_out_where_colours_are() {
+fn search_words_are_highlighted_with_colours() {
     assert!(render(&answer(), &noon(), 80).contains("\u{1b}[31m"));
 }
 
@@ -97,6 +97,8 @@ fn hits_with_some_of_the_words_say_how_many() {
     );
     assert_eq!(
         how_to_open(&answer).as_deref(),
-        Some("throughline sessions show 20261115_090000_000001 prints the conversation of the first hit")
+        Some(
+            "throughline sessions show 20261115_090000_000001 --around 412 prints the first hit with the messages beside it"
+        )
     );
 }

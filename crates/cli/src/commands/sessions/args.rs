@@ -89,7 +89,10 @@ pub(crate) struct SessionShowArgs {
     /// The transcript or the view
     #[arg(long, value_name = "VIEW", value_enum, default_value_t)]
     pub(crate) view: ViewArg,
-    /// Long tool output and arguments too, not only their beginning
+    /// Only message #N and the ten before and after it
+    #[arg(long, value_name = "N", conflicts_with = "view")]
+    pub(crate) around: Option<u64>,
+    /// Show long tool output and arguments whole, not only their beginning
     #[arg(long)]
     pub(crate) full: bool,
     /// The messages as JSON, byte for byte

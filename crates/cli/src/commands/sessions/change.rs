@@ -3,7 +3,7 @@
 //! Each takes the lock of the conversation first.
 
 use serde_json::json;
-use throughline_store::{Dependants, Selection, Session, Store as _, ViewMessage};
+use throughline_store::{Dependants, Selection, Session, Store as _, ViewMessage, ViewSelection};
 
 use super::args::{DeleteArgs, RenameArgs, SelectArgs};
 use crate::app::App;
@@ -26,7 +26,7 @@ pub(crate) fn delete(args: &DeleteArgs, app: &App) -> Result<(), CliError> {
         confirm(app, &record, &session, &chain)?;
     }
     let dependants = if args.with_dependants { Dependants::Delete } else { Dependants::Refuse };
-    let gone = record.locked(&session, "sessions delete", || {
+    let gone = record.locked(&session, "sessions delete", |_| {
         record.store.delete(&record.owner, &session.id, dependants).map_err(refused)
     })?;
     if args.json {
@@ -67,7 +67,7 @@ pub(crate) fn rename(args: &RenameArgs, app: &App) -> Result<(), CliError> {
     let record = OpenRecord::open_to_change(app, &args.id)?;
     let session = record.session(&args.id)?;
     let title = Some(title).filter(|title| !title.is_empty());
-    record.locked(&session, "sessions rename", || {
+    record.locked(&session, "sessions rename", |_| {
         record.store.rename(&record.owner, &session.id, title).map_err(refused)
     })?;
     app.note(&match title {
@@ -97,9 +97,17 @@ fn select(args: &SelectArgs, app: &App, selection: Selection) -> Result<(), CliE
         Selection::Undo => "sessions undo",
         Selection::Redo => "sessions redo",
     };
-    let successor = record.locked(&tip, what, || {
+    let successor = record.locked(&tip, what, |lease| {
         record.with_new_id(|id| {
-            record.store.select_view(&record.owner, &tip.id, selection, id, record.now.ms, room)
+            let wanted = ViewSelection {
+                session: tip.id.clone(),
+                selection,
+                successor: id,
+                at_ms: record.now.ms,
+                limit_tokens: room,
+                lease: Some(lease.clone()),
+            };
+            record.store.select_view(&record.owner, wanted)
         })
     })?;
     let shown = record.store.view(&record.owner, &successor.id, None).map_err(refused)?;

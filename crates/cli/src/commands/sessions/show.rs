@@ -1,15 +1,22 @@
 //! `throughline sessions show`: the whole transcript, or the view that a model would be sent.
 
+use std::ops::Range;
+
 use serde::Serialize;
-use throughline_store::{ItemEntry, MessageEntry, Session, Store as _, ViewChange, ViewMessage};
+use throughline_store::{
+    ItemEntry, MessageEntry, Session, Store as _, StoredMessage, ViewChange, ViewMessage,
+};
 
 use super::args::{SessionShowArgs, ViewArg};
 use crate::app::App;
 use crate::commands::sessions::show_view::{HumanViewPage, ModelViewPage};
-use crate::error::CliError;
+use crate::error::{CliError, Exit};
 use crate::record::{OpenRecord, refused};
 use crate::ui::messages::TextAmount;
 use crate::ui::output::print_json;
+
+/// Messages that `--around` shows before and after the given one: about two terminal screens.
+const BESIDE: usize = 10;
 
 /// Carries out the command.
 pub(crate) fn run(args: &SessionShowArgs, app: &App) -> Result<(), CliError> {
@@ -32,24 +39,46 @@ fn human(
     session: &Session,
 ) -> Result<(), CliError> {
     let transcript = record.store.transcript(&record.owner, &session.id).map_err(refused)?;
+    let range = match args.around {
+        Some(seq) => around(&transcript, seq)?,
+        None => 0..transcript.len(),
+    };
+    let shown = &transcript[range.clone()];
     if args.raw {
-        return print_raw(app, transcript.iter().map(|message| message.json.as_str()));
+        return print_raw(app, shown.iter().map(|message| message.json.as_str()));
     }
-    let turnings = ViewChange::all(&record.store, &record.owner, session).map_err(refused)?;
+    let changes = ViewChange::all(&record.store, &record.owner, session).map_err(refused)?;
     if args.json {
-        let messages = transcript.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
+        let messages = shown.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
         let messages = messages.map_err(refused)?;
-        return print_json(app, &HumanJson { session, turnings, messages });
+        return print_json(app, &HumanJson { session, changes, messages });
     }
     let page = HumanViewPage {
         session: &Session { title: record.name_of(session)?, ..session.clone() },
-        turnings: &turnings,
+        changes: &changes,
         transcript: &transcript,
+        range,
         amount: amount(args),
         now: &record.now,
         width: app.width,
     };
     app.print(&page.render())
+}
+
+/// The messages beside one, and itself.
+fn around(transcript: &[StoredMessage], seq: u64) -> Result<Range<usize>, CliError> {
+    let Some(at) = transcript.iter().position(|message| message.seq == seq) else {
+        let numbers = match (transcript.first(), transcript.last()) {
+            (Some(first), Some(last)) => format!("its messages are #{} to #{}", first.seq, last.seq),
+            _ => "it has no messages".to_owned(),
+        };
+        return Err(CliError::new(
+            Exit::BadInput,
+            format!("there is no message #{seq} in this conversation"),
+        )
+        .because(numbers));
+    };
+    Ok(at.saturating_sub(BESIDE)..transcript.len().min(at + BESIDE + 1))
 }
 
 fn model(
@@ -91,7 +120,8 @@ fn print_raw<'a>(app: &App, messages: impl Iterator<Item = &'a str>) -> Result<(
 #[derive(Serialize)]
 struct HumanJson<'a> {
     session: &'a Session,
-    turnings: Vec<ViewChange>,
+    #[serde(rename = "turnings")]
+    changes: Vec<ViewChange>,
     messages: Vec<MessageEntry<'a>>,
 }
 

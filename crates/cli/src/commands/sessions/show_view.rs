@@ -2,6 +2,7 @@
 //! model is sent.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use owo_colors::OwoColorize;
 use throughline_compaction::NotesReport;
@@ -21,17 +22,19 @@ const COMPRESSION: &str = "compression";
 pub(crate) struct HumanViewPage<'a> {
     pub(crate) session: &'a Session,
     /// Where it went on in another window.
-    pub(crate) turnings: &'a [ViewChange],
+    pub(crate) changes: &'a [ViewChange],
     pub(crate) transcript: &'a [StoredMessage],
+    /// Those that are shown.
+    pub(crate) range: Range<usize>,
     pub(crate) amount: TextAmount,
     pub(crate) now: &'a Now,
     pub(crate) width: usize,
 }
 
 /// Compactions that the newest view has gone through, as lists of sessions count them, and those that were undone.
-fn compactions(turnings: &[ViewChange]) -> (u64, u64) {
-    let made = turnings.iter().filter(|turning| turning.is_compaction()).count() as u64;
-    let in_view = turnings.iter().fold(0_u64, |count, turning| match turning.kind.as_str() {
+fn compactions(changes: &[ViewChange]) -> (u64, u64) {
+    let made = changes.iter().filter(|change| change.is_compaction()).count() as u64;
+    let in_view = changes.iter().fold(0_u64, |count, change| match change.kind.as_str() {
         COMPRESSION | "redo" => count + 1,
         "undo" => count.saturating_sub(1),
         _ => count,
@@ -43,7 +46,7 @@ impl HumanViewPage<'_> {
     pub(crate) fn render(&self) -> String {
         let tokens = self.transcript.iter().map(|message| message.tokens).sum();
         let mut out = title(self.session, self.now, self.width);
-        let (compactions, undone) = compactions(self.turnings);
+        let (compactions, undone) = compactions(self.changes);
         let undone = if undone > 0 { format!(" ({} undone)", thousands(undone)) } else { String::new() };
         let figures = format!(
             "{}, {} tokens, {}{undone}",
@@ -52,11 +55,18 @@ impl HumanViewPage<'_> {
             counted(compactions, "compaction", "compactions")
         );
         let _ = writeln!(out, "{:INDENT$}{figures}", "");
+        let shown = self.transcript.get(self.range.clone()).unwrap_or_default();
+        let mut pending = self.changes.iter().peekable();
+        if let ([first, .., last], true) = (shown, shown.len() < self.transcript.len()) {
+            let _ = writeln!(out, "{:INDENT$}shown are #{} to #{}", "", first.seq, last.seq);
+            if self.range.start > 0 {
+                while pending.next_if(|change| change.at_seq < first.seq).is_some() {}
+            }
+        }
         let mut writer = MessageWriter::new(self.amount, self.width);
-        let mut pending = self.turnings.iter().peekable();
-        for message in self.transcript {
-            while let Some(turning) = pending.next_if(|turning| turning.at_seq <= message.seq) {
-                out.push_str(&self.turning(turning));
+        for message in shown {
+            while let Some(change) = pending.next_if(|change| change.at_seq <= message.seq) {
+                out.push_str(&self.change(change));
             }
             let decoded = message.decode();
             let (role, speaker) = speaker(message.role, decoded.as_ref());
@@ -67,28 +77,28 @@ impl HumanViewPage<'_> {
             ];
             push_message(&mut out, &mut writer, role, &words, decoded);
         }
-        for turning in pending {
-            out.push_str(&self.turning(turning));
+        if self.range.end == self.transcript.len() {
+            pending.for_each(|change| out.push_str(&self.change(change)));
         }
         out
     }
 
     /// The mark where another window began.
-    fn turning(&self, turning: &ViewChange) -> String {
-        let what = match turning.kind.as_str() {
+    fn change(&self, change: &ViewChange) -> String {
+        let what = match change.kind.as_str() {
             COMPRESSION => "compacted".to_owned(),
             "undo" => "compaction undone".to_owned(),
             "redo" => "compaction redone".to_owned(),
             "branch" => "branched off".to_owned(),
             other => format!("new window ({})", on_one_line(other)),
         };
-        let by = turning.author.as_deref().map(author_words).unwrap_or_default();
-        let words = format!("══ {what} {}{by} ", self.now.date_time(turning.at_ms));
+        let by = change.author.as_deref().map(author_words).unwrap_or_default();
+        let words = format!("══ {what} {}{by} ", self.now.date_time(change.at_ms));
         let words = shorten(&words, self.width);
         let rule = "═".repeat(self.width.saturating_sub(columns(&words)));
         let mut out = format!("\n{}\n", format!("{words}{rule}").magenta().bold());
-        if let (Some(messages), Some(tokens)) = (turning.messages_before, turning.tokens_before) {
-            let after = match (turning.messages_after, turning.tokens_after) {
+        if let (Some(messages), Some(tokens)) = (change.messages_before, change.tokens_before) {
+            let after = match (change.messages_after, change.tokens_after) {
                 (Some(messages), Some(tokens)) => {
                     format!(" -> {}, {} tokens", counted(messages, "message", "messages"), thousands(tokens))
                 }
@@ -98,12 +108,12 @@ impl HumanViewPage<'_> {
                 format!("{}, {} tokens", counted(messages, "message", "messages"), thousands(tokens));
             push_wrapped(&mut out, &format!("{before}{after}"), self.width);
         }
-        let notes = turning.notes.clone().and_then(|notes| serde_json::from_value::<NotesReport>(notes).ok());
+        let notes = change.notes.clone().and_then(|notes| serde_json::from_value::<NotesReport>(notes).ok());
         if let Some(notes) = notes {
             push_wrapped(&mut out, &notes.to_string(), self.width);
         }
-        let from = turning.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
-        push_wrapped(&mut out, &format!("{from}{}", turning.to), self.width);
+        let from = change.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
+        push_wrapped(&mut out, &format!("{from}{}", change.to), self.width);
         out
     }
 }

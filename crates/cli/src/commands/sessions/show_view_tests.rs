@@ -47,8 +47,9 @@ fn human(lineage: &[Session]) -> String {
     let summaries = [summary(1, &lineage[1], &lineage[0])];
     HumanViewPage {
         session: &lineage[lineage.len() - 1],
-        turnings: &ViewChange::along(lineage, &summaries),
+        changes: &ViewChange::along(lineage, &summaries),
         transcript: &transcript,
+        range: 0..transcript.len(),
         amount: TextAmount::Beginning,
         now: &noon(),
         width: 80,

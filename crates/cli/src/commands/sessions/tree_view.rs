@@ -41,7 +41,7 @@ pub(crate) fn render(family: &[Session], asked: &SessionId, now: &Now, width: us
 struct Drawing<'a> {
     family: &'a [Session],
     asked: &'a SessionId,
-    /// What the whole tree is called; sessions called otherwise say so.
+    /// The title of the whole tree; a session with another title shows its own.
     title: Option<&'a str>,
     now: &'a Now,
     width: usize,
@@ -85,7 +85,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The two lines of a session: what it is, and its figures.
+    /// The two lines of a session: its id and link, and its figures.
     fn session(&mut self, session: &Session, lead: &str, rest: &str) {
         let is_asked = session.id == *self.asked;
         let (mark, here) = if is_asked { ("●", "  <- this one") } else { ("○", "") };
@@ -131,7 +131,7 @@ fn hangs_on(session: &Session, parent: &Session) -> bool {
     session.link.as_ref().is_some_and(|link| link.parent == parent.id)
 }
 
-/// How a session hangs on another, in words.
+/// The link of a session to another, in words.
 fn link_words(session: &Session) -> String {
     let Some(Link { kind, leaves_at, .. }) = &session.link else { return "root".to_owned() };
     match kind {

@@ -55,7 +55,7 @@ fn a_long_chain_does_not_wander_to_the_right() {
 }
 
 #[test]
-fn what_hung_on_a_deleted_session_is_drawn_with_a_word_about_it() {
+fn children_of_a_deleted_session_are_drawn_with_a_note() {
     let gone = session(1, "2026-11-10T09:00:00Z");
     let left = hung(session(2, "2026-11-11T09:00:00Z"), &gone, LinkKind::Branch, 12);
     let page = plain(&render(std::slice::from_ref(&left), &left.id, &noon(), 80));

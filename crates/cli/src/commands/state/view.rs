@@ -12,7 +12,7 @@ const INDENT: usize = 2;
 /// Open requests and items that a short summary names.
 const MOST_NAMED: usize = 5;
 
-/// Whether a list of these kinds, perhaps only of what is open, has an entry.
+/// Whether a list of these kinds contains an entry; with `only_open`, an open one.
 pub(super) fn is_shown(entry: &StateEntry, kinds: &[StateKind], only_open: bool) -> bool {
     (kinds.is_empty() || kinds.contains(&entry.kind)) && (!only_open || is_open(entry))
 }

@@ -94,7 +94,7 @@ pub(super) fn expire(args: &ExpireArgs, app: &App) -> Result<(), CliError> {
     let policy = policy(&settings.store.retention);
     if policy.is_empty() {
         return Err(CliError::new(Exit::BadConfig, "nothing expires")
-            .because("`store.retention` names no number of days")
+            .because("`store.retention` does not set a number of days")
             .hint("set store.retention.days, or days of an owner under store.retention.owners"));
     }
     let Some(record) = OpenRecord::open_existing(app)? else { return Ok(()) };
@@ -121,7 +121,7 @@ pub(super) fn expire(args: &ExpireArgs, app: &App) -> Result<(), CliError> {
         RetentionOutcome::Done(report) => report,
         RetentionOutcome::DoneLately => RemovalReport::default(),
         RetentionOutcome::HeldBy(held) => {
-            return Err(CliError::new(Exit::Busy, "another process removes old conversations now")
+            return Err(CliError::new(Exit::Busy, "another process is removing old conversations")
                 .because(format!("it is {}", on_one_line(&held.holder.to_string())))
                 .hint("wait until it is done"));
         }

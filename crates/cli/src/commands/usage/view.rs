@@ -65,7 +65,7 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
     out
 }
 
-/// What stands above the reasons of cache misses.
+/// The heading of the reasons for cache misses.
 pub(crate) const MISSES_HEADING: &str = "Cache misses, by reason";
 
 /// Why prompts were not read from a cache, how often, and how many tokens were sent anew.
@@ -104,7 +104,7 @@ fn context(in_use: &ContextUse, situation: &TranscriptLimits, width: usize) -> S
     let mut out = gauge_lines(&[("Context", gauge)], width);
     let fixed = in_use.fixed_tokens.map_or_else(
         || "system prompt and tools are not recorded".to_owned(),
-        |tokens| format!("system prompt and tools as last sent {}", thousands(tokens)),
+        |tokens| format!("system prompt and tools as last sent {}", thousands(in_use.part(tokens))),
     );
     let whole = match in_use.basis() {
         SizeBasis::Estimated => "Estimated".to_owned(),
@@ -117,7 +117,7 @@ fn context(in_use: &ContextUse, situation: &TranscriptLimits, width: usize) -> S
     let words = format!(
         "{whole}: {} {}, {fixed}. {}",
         counted(in_use.messages, "message", "messages"),
-        thousands(in_use.message_tokens),
+        thousands(in_use.part(in_use.message_tokens)),
         situation.words()
     );
     out.push_str(&indented(&words, width));
@@ -156,7 +156,7 @@ fn tokens(total: &UsageTotal, width: usize) -> String {
     format!("{}\n{}", heading.bold(), table.render(width, INDENT))
 }
 
-/// What was paid, and what the cache saved. `by_model` are the same calls, model by model.
+/// The cost, and the savings of the cache. `by_model` holds the same calls by model.
 pub(crate) fn cost_lines(total: &UsageTotal, by_model: &[UsageTotal]) -> Vec<String> {
     let priced = total.calls.saturating_sub(total.unpriced);
     let mut lines = Vec::new();
@@ -178,7 +178,7 @@ pub(crate) fn cost_lines(total: &UsageTotal, by_model: &[UsageTotal]) -> Vec<Str
     lines
 }
 
-/// What the same requests would have cost directly, where that is another amount.
+/// The cost of the same requests without Throughline, if it differs.
 fn direct_words(savings: &SavingsTotal) -> Option<String> {
     let (direct, saved) = (savings.direct_micro_usd, savings.saved_micro_usd());
     let without = format!("sent directly, the same requests would have cost about {}", dollars(direct));
@@ -197,7 +197,7 @@ fn has_list_price(model: &str) -> bool {
     now.list_cost().micro_usd.is_some()
 }
 
-/// What the cache saved; writing to a cache that is never read costs more than none.
+/// The savings of the cache. Writing to a cache that is never read costs more than no cache.
 pub(crate) fn saving_words(total: &UsageTotal) -> Option<String> {
     let (paid, uncached) = (total.cost_micro_usd, total.uncached_micro_usd);
     if uncached == 0 || uncached == paid {

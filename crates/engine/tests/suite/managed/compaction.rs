@@ -435,6 +435,8 @@ async fn guards_are_kept_with_the_chain_and_let_go_with_time() {
     };
     for turn in 0.. {
         talk(&stage, &mut session, turn).await;
+        // However busy the machine is, the conversation does not grow on behind what is prepared.
+        session.until_prepared().await;
         if !blocked(&stage).is_empty() {
             break;
         }

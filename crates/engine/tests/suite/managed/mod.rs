@@ -18,5 +18,6 @@ mod processes;
 mod record;
 mod recorded;
 mod recovery;
+mod shared_preparation;
 mod support;
 mod tool_output;

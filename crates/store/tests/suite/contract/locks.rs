@@ -3,7 +3,7 @@
 
 use throughline_store::{Holder, Lease, LockOutcome, LockRequest, Store, StoreError};
 
-use super::support::{folding, id, open, owner};
+use super::support::{NO_LIMIT, compact, folding, id, open, owner, say, selecting};
 
 const LONG_MS: i64 = 3_600_000;
 
@@ -136,6 +136,24 @@ fn a_compaction_under_a_lease_that_was_taken_over_writes_nothing(store: &dyn Sto
     assert!(lost(compact("s3", lease(holder(1), again))));
 }
 
+fn a_view_selected_under_a_lease_that_was_taken_over_stays_as_it_is(store: &dyn Store) {
+    open(store, "s1");
+    say(store, "s1", &["a", "b"]);
+    compact(store, "s1", "s2", "notes");
+    let stale = taken(ask_briefly(store, &holder(1), 100), None);
+    let current = taken(ask(store, &holder(2), 10_000), Some(holder(1)));
+    let select = |holder: Holder, fence, to: &str| {
+        let lease = Some(Lease { name: "conversation 1".into(), holder, fence });
+        let wanted = selecting(throughline_store::Selection::Undo, "s2", to, NO_LIMIT);
+        store.select_view(&owner(), throughline_store::ViewSelection { lease, ..wanted })
+    };
+    assert!(matches!(select(holder(1), stale, "s3"), Err(StoreError::LeaseLost { .. })));
+    assert!(matches!(select(holder(2), stale, "s3"), Err(StoreError::LeaseLost { .. })));
+    assert_eq!(store.chain(&owner(), &id("s1")).unwrap().len(), 2);
+    select(holder(2), current, "s3").unwrap();
+    assert_eq!(store.chain(&owner(), &id("s1")).unwrap().len(), 3);
+}
+
 on_every_backend!(
     a_free_lock_is_taken_and_named,
     asking_again_renews,
@@ -146,4 +164,5 @@ on_every_backend!(
     only_its_holder_lets_it_go,
     locks_of_other_names_are_free,
     a_compaction_under_a_lease_that_was_taken_over_writes_nothing,
+    a_view_selected_under_a_lease_that_was_taken_over_stays_as_it_is,
 );

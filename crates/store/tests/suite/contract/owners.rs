@@ -75,7 +75,7 @@ fn a_stranger_changes_nothing(store: &dyn Store) {
     assert_eq!(unknown(store.end_session(&them, &id("two"), &EndReason::NEW, 1)), "two");
     assert_eq!(unknown(store.delete(&them, &id("two"), Dependants::Delete)), "two");
     assert_eq!(unknown(store.continue_session(&them, folding(store, "two", "three", "S"))), "two");
-    let undo = store.select_view(&them, &id("two"), Selection::Undo, id("three"), 1, NO_LIMIT);
+    let undo = store.select_view(&them, selecting(Selection::Undo, "two", "three", NO_LIMIT));
     assert_eq!(unknown(undo), "two");
     assert_eq!(unknown(store.record_calls(&them, &id("two"), vec![NewCall::default()])), "two");
     let session_id = id("two");

@@ -3,7 +3,7 @@
 use throughline_store::{
     AppendRange, ArtifactPlace, Continuation, Dependants, EndReason, Link, LinkKind, MessageRun, Millis,
     NewMessage, NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Selection, Session, SessionId,
-    Store, StoreError, StoredMessage, StoredRendition, ViewItem, ViewMessage,
+    Store, StoreError, StoredMessage, StoredRendition, ViewItem, ViewMessage, ViewSelection,
 };
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
@@ -321,7 +321,12 @@ pub(crate) fn select(
     to: &str,
     limit: u64,
 ) -> Result<Session> {
-    store.select_view(&owner(), &id(at), selection, id(to), 6_000, limit)
+    store.select_view(&owner(), selecting(selection, at, to, limit))
+}
+
+/// Another view for a conversation to go on with.
+pub(crate) fn selecting(selection: Selection, at: &str, to: &str, limit_tokens: u64) -> ViewSelection {
+    ViewSelection { session: id(at), selection, successor: id(to), at_ms: 6_000, limit_tokens, lease: None }
 }
 
 pub(crate) fn undo(store: &dyn Store, at: &str, to: &str) -> Session {

@@ -1,0 +1,37 @@
+//! Hears of what other gateways on the database change (`store.direct_url`), and wakes those who would find it by looking.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use throughline_store::{FleetChange, FleetStore};
+use tokio::sync::Notify;
+
+use crate::serve::log::ServeLog;
+
+/// Wakes who waits for `texts` or for what is returned. `None` where the settings name no connection for notifications.
+pub(super) fn listen(fleet: &dyn FleetStore, texts: Arc<Notify>, log: Arc<ServeLog>) -> Option<Arc<Notify>> {
+    let events = Arc::<Notify>::default();
+    let told = Arc::clone(&events);
+    // The same is not reported with every attempt.
+    let reported = Mutex::<Option<String>>::default();
+    let listens = fleet.listen(Arc::new(move |change| match change {
+        FleetChange::Events => told.notify_one(),
+        FleetChange::Texts => texts.notify_one(),
+        FleetChange::Heard => {
+            told.notify_one();
+            texts.notify_one();
+            if reported.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+                log.note("changes by other gateways are heard of at once again");
+            }
+        }
+        FleetChange::Unheard { problem } => {
+            let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+            if reported.as_ref() != Some(&problem) {
+                log.warn(&format!(
+                    "`store.direct_url` does not work: {problem}; changes by other gateways are looked for once a second"
+                ));
+                *reported = Some(problem);
+            }
+        }
+    }));
+    listens.then_some(events)
+}

@@ -26,11 +26,12 @@ Examples:
   throughline doctor --quick --json
   throughline doctor --fix
 
-Without --fix nothing is changed. --fix first backs everything up, damaged or not,
-into the home directory. On PostgreSQL, where pg_dump makes backups, it puts right
-only what follows from other rows (links, counters, the index) and removes nothing
-but locks that are over; others may use the record meanwhile. Problems that cannot
-be repaired are reported with advice; the exit code is then 7.")]
+Without --fix nothing is changed. --fix first backs everything up, damaged or
+not, into the home directory. On PostgreSQL, where pg_dump makes backups, it
+puts right only what follows from other rows (links, counters, the index) and
+removes nothing but locks that are over; others may use the record meanwhile.
+Problems that cannot be repaired are reported with advice; the exit code is
+then 7.")]
 pub(crate) struct DoctorArgs {
     /// Repair what can be repaired, a file after a backup
     #[arg(long)]

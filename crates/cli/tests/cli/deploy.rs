@@ -151,14 +151,11 @@ fn the_chart_renders_what_kubernetes_knows() {
         "--set-string",
         "settings.gateway\\.log=text,settings.store\\.artifacts=s3://bucket/prefix",
     ];
+    let setting = Regex::new("- name: (THROUGHLINE_[A-Z_]+)").unwrap();
     for values in [&[] as &[&str], &everything] {
         let (is_good, rendered) = check(&helm, &[&["template", "check", chart], values].concat()).unwrap();
         assert!(is_good, "{rendered}");
-        let named: Vec<String> = Regex::new("- name: (THROUGHLINE_[A-Z_]+)")
-            .unwrap()
-            .captures_iter(&rendered)
-            .map(|found| found[1].to_owned())
-            .collect();
+        let named: Vec<String> = setting.captures_iter(&rendered).map(|found| found[1].to_owned()).collect();
         let different: BTreeSet<&String> = named.iter().collect();
         assert!(named.len() > 4 && different.len() == named.len(), "each setting once: {named:?}");
         let seconds = |pattern: &str| found(pattern, &rendered).pop_first().unwrap().parse::<u64>().unwrap();

@@ -82,7 +82,7 @@ async fn what_was_acknowledged_survives_a_standby_that_is_promoted() {
         hosts[0].port(),
         hosts[1].port()
     );
-    let mut fleet = FleetLoad::start(&url, &upstream.url(), count).await;
+    let fleet = FleetLoad::start(&url, &upstream.url(), count).await;
     let mut failed_host = 0;
     for round in 0..promotions {
         fleet.until_it_works().await;

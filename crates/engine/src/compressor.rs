@@ -149,7 +149,7 @@ enum PreparedForm {
     /// A summary for the next compaction.
     Ahead(Box<PreparedSummary>),
     /// What a model wrote about the part that the notes in view cover, too late for them.
-    Late { document: SummaryDocument },
+    Late { document: Box<SummaryDocument> },
 }
 
 /// A prepared summary is brought up to date once so much stands behind it, in percent of a tail: a little before the
@@ -548,7 +548,8 @@ impl ContextEngine for Compressor {
                 (prepared.session().clone(), PreparedForm::Ahead(Box::new(PreparedSummary::clone(prepared))))
             }
             (None, Some(late)) => {
-                (state.session.clone()?, PreparedForm::Late { document: SummaryDocument::clone(late) })
+                let document = Box::new(SummaryDocument::clone(late));
+                (state.session.clone()?, PreparedForm::Late { document })
             }
             (None, None) => return None,
         };
@@ -572,7 +573,7 @@ impl ContextEngine for Compressor {
                     state.prepared = Some(Arc::from(found));
                 }
             }
-            PreparedForm::Late { document } if state.late.is_none() => state.late = Some(Arc::new(document)),
+            PreparedForm::Late { document } if state.late.is_none() => state.late = Some(Arc::from(document)),
             PreparedForm::Ahead(_) | PreparedForm::Late { .. } => {}
         }
     }

@@ -59,9 +59,11 @@ impl Table {
     pub(crate) fn print_beside(&self, name: &str, other: &Self, other_name: &str) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{:<40} {:>36} {:>20} {:>36}", "", other_name, "target", name);
-        for line in &self.lines {
+        for (at, line) in self.lines.iter().enumerate() {
             let target = line.target.as_deref().unwrap_or_default();
-            let theirs = other.lines.iter().find(|other| other.what == line.what);
+            // Lines below different ones may be called the same.
+            let before = self.lines.iter().take(at).filter(|other| other.what == line.what).count();
+            let theirs = other.lines.iter().filter(|other| other.what == line.what).nth(before);
             let theirs = theirs.map(|other| other.measured.as_str()).unwrap_or_default();
             let _ = writeln!(
                 out,

@@ -19,6 +19,7 @@ use super::artifacts::{self, NewReference};
 use super::connection::{Durability, Tx};
 use super::error::PgResult;
 use super::rows::text_of_bytes;
+use super::search_build;
 use super::search_index::{self, IndexKind};
 use super::value::{SqlValue, count, int, opt_bytes, opt_int, opt_text, stored_text, text, values};
 
@@ -320,7 +321,7 @@ impl CopyEnd for PostgresStore {
         for owner in &owners {
             // Messages are indexed now that all are there, in their order: an interrupted copy goes on behind the last segment. Pieces of
             // large texts came with their rows.
-            while self.server.prepare("indexing", |tx| search_index::extend(tx, owner, IndexKind::Message))? {
+            while self.server.prepare("indexing", |tx| search_build::extend(tx, owner, IndexKind::Message))? {
             }
             while self.server.prepare("indexing", |tx| search_index::seal(tx, owner, IndexKind::Piece))? {}
         }

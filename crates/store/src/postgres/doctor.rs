@@ -25,7 +25,8 @@ use super::PostgresStore;
 use super::connection::Tx;
 use super::error::PgResult;
 use super::rows::{TextsAtHand, from_json_text};
-use super::search_index::{self, IndexKind};
+use super::search_build;
+use super::search_index::IndexKind;
 use super::value::{count, flag, int, opt_int, opt_text, text, values};
 use super::{artifacts, guards, value};
 
@@ -352,7 +353,7 @@ fn duplicates(tx: &Tx<'_>) -> PgResult<Option<RecordProblem>> {
 fn index(tx: &Tx<'_>) -> PgResult<Option<RecordProblem>> {
     let (mut missing, mut surplus) = (0, 0);
     for kind in IndexKind::ALL {
-        for gaps in search_index::gaps(tx, kind)? {
+        for gaps in search_build::gaps(tx, kind)? {
             missing += gaps.missing;
             surplus += gaps.surplus;
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ids::Owner;
 
-use super::search_index::IndexKind;
+use super::index_kind::IndexKind;
 
 /// Bytes of lists that are held, over all owners: those of about ten.
 const MOST_BYTES: usize = 32 * 1024 * 1024;

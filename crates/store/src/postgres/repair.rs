@@ -14,6 +14,7 @@ use super::connection::{Durability, Tx};
 use super::doctor::relation_checks;
 use super::error::PgResult;
 use super::guards;
+use super::search_build;
 use super::search_index::{self, IndexKind};
 use super::value::{SqlValue, values};
 
@@ -53,7 +54,7 @@ impl PostgresStore {
         let wrong = self.server.read("looking at the index", |tx| {
             let mut wrong = BTreeSet::new();
             for kind in IndexKind::ALL {
-                wrong.extend(search_index::gaps(tx, kind)?.into_iter().map(|gaps| (gaps.owner, kind)));
+                wrong.extend(search_build::gaps(tx, kind)?.into_iter().map(|gaps| (gaps.owner, kind)));
             }
             Ok(wrong)
         })?;
@@ -61,7 +62,7 @@ impl PostgresStore {
         for (done, (owner, kind)) in (0..).zip(&wrong) {
             progress(StoreProgress { what: "indexing", done, total });
             let owner = Owner::new(owner.clone());
-            self.server.prepare("making the index anew", |tx| search_index::make_anew(tx, &owner, *kind))?;
+            self.server.prepare("making the index anew", |tx| search_build::make_anew(tx, &owner, *kind))?;
             while self.server.prepare("sealing the index", |tx| search_index::seal(tx, &owner, *kind))? {}
         }
         Ok(())

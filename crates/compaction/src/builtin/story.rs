@@ -441,6 +441,13 @@ const WORDS_PERCENT: u64 = 45;
 /// not name it.
 const ABOUT_PERCENT: usize = 33;
 
+/// A turn with its position among all, and the line it begins with.
+struct Headed {
+    at: usize,
+    turn: Turn,
+    head: String,
+}
+
 /// The head of each turn: words of the person, shortened alike where all of them take more than `bytes`.
 fn heads_of(turns: &[(usize, Turn)], bytes: usize) -> Vec<String> {
     let told = |turn: &Turn| {
@@ -450,9 +457,9 @@ fn heads_of(turns: &[(usize, Turn)], bytes: usize) -> Vec<String> {
     turns.iter().map(|(_, turn)| head_of(turn, cap)).collect()
 }
 
-/// Turns, each with its position, and their heads within `budget`; and what the heads cost. Heads have a smallest length: where even those do not fit,
-/// turns are left out evenly, not at one end.
-fn with_heads(turns: Vec<(usize, Turn)>, budget: u64, price: Price) -> (Vec<((usize, Turn), String)>, u64) {
+/// Turns with their heads within `budget`, and what the heads cost. Heads have a smallest length: where even those do not
+/// fit, turns are left out evenly, not at one end.
+fn with_heads(turns: Vec<(usize, Turn)>, budget: u64, price: Price) -> (Vec<Headed>, u64) {
     let words_bytes = price.bytes(budget * WORDS_PERCENT / 100);
     let cost = |heads: &[String]| heads.iter().map(|head| price.tokens(head)).sum::<u64>();
     let mut turns = turns;
@@ -465,7 +472,7 @@ fn with_heads(turns: Vec<(usize, Turn)>, budget: u64, price: Price) -> (Vec<((us
         heads = heads_of(&turns, words_bytes);
     }
     let used = cost(&heads);
-    (turns.into_iter().zip(heads).collect(), used)
+    (turns.into_iter().zip(heads).map(|((at, turn), head)| Headed { at, turn, head }).collect(), used)
 }
 
 /// Whether a turn is about the focus: the person's words name it, or a good part of what came of them does.
@@ -558,10 +565,10 @@ pub(super) fn print(
     let (about, about_tokens) = with_heads(about, budget - other_budget, price);
     let (other, other_tokens) = with_heads(other, other_budget, price);
     let mut used = about_tokens + other_tokens;
-    let mut headed: Vec<((usize, Turn), String)> = about.into_iter().chain(other).collect();
-    headed.sort_by_key(|((at, _), _)| *at);
+    let mut headed: Vec<Headed> = about.into_iter().chain(other).collect();
+    headed.sort_by_key(|headed| headed.at);
     let (mut turns, heads): (Vec<Turn>, Vec<String>) =
-        headed.into_iter().map(|((_, turn), head)| (turn, head)).unzip();
+        headed.into_iter().map(|Headed { turn, head, .. }| (turn, head)).unzip();
     if !topic.is_set() {
         shorten_best_lines(&mut turns, price.bytes(budget.saturating_sub(used)));
     }

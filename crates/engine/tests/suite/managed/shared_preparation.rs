@@ -229,9 +229,12 @@ async fn a_gateway_that_died_while_it_prepared_holds_nobody_up() {
     assert!(summaries(&stage)[0].contains("Written at the second gateway."));
 }
 
+/// A change to what is recorded.
+type Spoil = fn(&mut serde_json::Value);
+
 #[tokio::test]
 async fn a_summary_of_other_messages_another_model_or_another_session_is_not_used() {
-    let spoil: [(&str, fn(&mut serde_json::Value)); 5] = [
+    let spoil: [(&str, Spoil); 5] = [
         ("other messages", |value| value["content"]["content"] = "00".into()),
         ("another model", |value| value["content"]["model"] = "another-model".into()),
         ("another session", |value| value["session"] = "s0".into()),

@@ -9,6 +9,7 @@ use throughline_tokens::{Calibrator, ContentProfile, TokenModel};
 use crate::context_engine::status::PendingRequest;
 use crate::limits::in_use::LimitsInUse;
 use crate::prompt::estimate::Estimator;
+use crate::prompt::tool_list::in_prompt;
 use crate::prompt::view::{RecordLocation, read_shown};
 use crate::session::learnt_calibration;
 
@@ -23,12 +24,12 @@ impl PendingRequest {
     ) -> Result<PendingRequest, StoreError> {
         let token_model = TokenModel::for_model(&limits.model, session.wire_format);
         let preamble = StoredPreamble::last(store, owner, session)?;
+        // Put together before they are rounded, as an open conversation does.
         let fixed_tokens = preamble.map_or(0, |sent| {
-            let system =
-                sent.system.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_system(&json)));
-            let tools =
-                sent.tools.map_or(0, |json| token_model.estimate_content(&ContentProfile::of_tools(&json)));
-            system.saturating_add(tools)
+            let mut found = ContentProfile::default();
+            found += sent.system.map(|json| ContentProfile::of_system(&json)).unwrap_or_default();
+            found += sent.tools.map(|json| ContentProfile::of_tools(&in_prompt(&json))).unwrap_or_default();
+            token_model.estimate_content(&found)
         });
         let calls = store.calls(owner, &session.id)?;
         let mut answered =

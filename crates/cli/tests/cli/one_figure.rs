@@ -99,7 +99,9 @@ fn figure(page: &str, words: &str) -> u64 {
         let after = page[at + words.len()..].split(' ').next()?;
         after.trim_end_matches('.').replace(',', "").parse().ok()
     });
-    figures.next().unwrap_or_else(|| panic!("{words}: {page}"))
+    let first = figures.next();
+    assert!(first.is_some(), "{words}: {page}");
+    first.unwrap()
 }
 
 #[test]

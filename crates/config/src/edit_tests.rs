@@ -309,15 +309,17 @@ fn the_default_file_can_be_edited_key_by_key() {
             Datum::Absent if value.key.starts_with("economy.") => "true".to_owned(),
             Datum::Absent if value.key.ends_with("parallel_requests") => "4".to_owned(),
             Datum::Absent => "4321".to_owned(),
+            Datum::Text(_) | Datum::Secret(_)
+                if ["store.url", "store.direct_url"].contains(&value.key.as_str()) =>
+            {
+                "postgres://me@db/record".to_owned()
+            }
             Datum::Text(_) if value.key.ends_with("_url") => "https://example.com/v1".to_owned(),
             Datum::Text(_) if value.key.ends_with("cache_ttl") => "1h".to_owned(),
             Datum::Text(_) if value.key == "context.fallback" => "compressor".to_owned(),
             Datum::Text(_) if value.key == "economy.mode" => "thrift".to_owned(),
             Datum::Text(_) if value.key == "gateway.log" => "json".to_owned(),
             Datum::Text(_) if value.key.ends_with(".wire") => "chat".to_owned(),
-            Datum::Text(_) | Datum::Secret(_) if value.key == "store.url" => {
-                "postgres://me@db/record".to_owned()
-            }
             Datum::Text(_) | Datum::Secret(_) => "other".to_owned(),
         };
         text = set(&text, &value.key, &new);

@@ -242,8 +242,12 @@ const PROPOSALS: &[&str] = &[
 
 /// Whether a short request says how, and not only what.
 pub(super) fn steers(words: &str) -> bool {
+    let mut lower = words.trim().to_lowercase();
+    if lower.contains('\u{2019}') {
+        lower = lower.replace('\u{2019}', "'");
+    }
     // Some cues end with the space behind their word.
-    let lower = format!("{} ", words.trim().to_lowercase().replace('\u{2019}', "'"));
+    lower.push(' ');
     if is_question(words) {
         return PROPOSALS.iter().any(|cue| begins_word(&lower, cue));
     }
@@ -314,11 +318,13 @@ pub(super) fn contrast_under(sentence: &str, lead: &str) -> f32 {
     let lead = lead.to_lowercase();
     let is_under = !lead.is_empty() && DECIDING_LEADS.iter().any(|cue| begins_word(&lead, cue));
     let mut score = 0.7 * chooses.min(3) as f32 + 0.35 * leans.min(2) as f32;
-    let begins = |cue: &&&str| {
-        lower.starts_with(**cue)
-            || [": ", "- ", "— ", "just "].iter().any(|before| lower.contains(&format!("{before}{cue}")))
+    let begins = |cue: &str| {
+        lower.match_indices(cue).any(|(at, _)| {
+            let before = lower.get(..at).unwrap_or_default();
+            before.is_empty() || [": ", "- ", "— ", "just "].iter().any(|end| before.ends_with(end))
+        })
     };
-    if IMPERATIVES.iter().any(|cue| begins(&cue)) {
+    if IMPERATIVES.iter().any(|cue| begins(cue)) {
         score += 0.35;
     }
     // Under such a heading also stands what only describes.

@@ -124,19 +124,21 @@ pub(super) fn decisions(
                     lines.extend(plan_step(&step, &lines, request.message));
                 }
                 // `2. Title - document the reason`.
-                let what = unit.text.split_once(" - ").map(|(_, what)| what.to_lowercase());
-                if is_document && what.is_some_and(|what| ORDERS.iter().any(|verb| what.starts_with(verb))) {
+                let what = unit.text.split_once(" - ").filter(|_| is_document);
+                let what = what.map(|(_, what)| what.to_lowercase());
+                if what.is_some_and(|what| ORDERS.iter().any(|verb| what.starts_with(verb))) {
                     lines.extend(plan_step(&unit.text, &lines, request.message));
                 }
                 for sentence in plain_sentences(&unit.text).filter(|s| (20..320).contains(&s.chars().count()))
                 {
                     let score = contrast_under(sentence, if is_document { &unit.lead } else { "" });
                     // A standing rule has its own section.
-                    let is_other = rules.has(sentence)
-                        || sentence.ends_with(':')
-                        || is_question(sentence)
-                        || is_result(sentence);
-                    if score <= 0.0 || is_other {
+                    let is_decision = score > 0.0
+                        && !rules.has(sentence)
+                        && !sentence.ends_with(':')
+                        && !is_question(sentence)
+                        && !is_result(sentence);
+                    if !is_decision {
                         continue;
                     }
                     // A line of a specification describes more than it chooses.
@@ -179,9 +181,10 @@ pub(super) fn decisions(
                 let score = contrast_under(sentence, &unit.lead);
                 let sentence = sentence.trim_end_matches(':');
                 // An announcement is a decision where it sets one way against another, or gives a reason for its own.
-                let chooses =
-                    if announces(sentence) { gives_way_and_reason(sentence) } else { score >= LEAST_SCORE };
-                if is_question(sentence) || is_result(sentence) {
+                let is_ahead = announces(sentence);
+                let chooses = if is_ahead { gives_way_and_reason(sentence) } else { score >= LEAST_SCORE };
+                let may_choose = !is_ahead && (statement.closes || tells_change(sentence));
+                if !(chooses || may_choose) || is_question(sentence) || is_result(sentence) {
                     continue;
                 }
                 if chooses {
@@ -190,7 +193,7 @@ pub(super) fn decisions(
                         + 0.4 * scope.recency(statement.message)
                         + scope.bonus(sentence);
                     agent.push(Line { message: statement.message, text: sentence.replace("**", ""), value });
-                } else if !announces(sentence) && (tells_change(sentence) || statement.closes) {
+                } else {
                     perhaps.extend(perhaps_chosen(sentence, statement.message));
                 }
             }
@@ -283,6 +286,9 @@ fn plan_step(step: &str, lines: &[Line], message: u32) -> Option<Line> {
 
 /// What a row of a table says was chosen, where a column is headed so: its first cells, and that one.
 fn chosen_in_row(unit: &Unit) -> Option<String> {
+    if !unit.text.contains(" | ") {
+        return None;
+    }
     let (_, columns) = unit.lead.rsplit_once(" (").unwrap_or(("", &unit.lead));
     let columns: Vec<String> = columns.trim_end_matches(')').split(" | ").map(str::to_lowercase).collect();
     let cells: Vec<&str> = unit.text.split(" | ").map(str::trim).collect();

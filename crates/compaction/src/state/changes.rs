@@ -1,5 +1,8 @@
 //! Reading what calls change: lists, plans and files.
 
+use std::cell::LazyCell;
+
+use rustc_hash::FxHashSet;
 use throughline_transcript::RawJson;
 
 use crate::act::{Act, ToolFamily, one_line, slice_start};
@@ -107,7 +110,8 @@ impl State {
                 }
             }
             // Texts and tests say what is expected, not what was chosen.
-            let has_choices = !path.ends_with(".md") && !path.to_lowercase().contains("test");
+            let has_choices =
+                !path.ends_with(".md") && !["test", "Test", "TEST"].iter().any(|word| path.contains(word));
             let reasons = if has_choices { reasons(&old, &new) } else { Vec::new() };
             for edit in self.edits.iter_mut().filter(|edit| edit.path == path) {
                 edit.reasons.retain(|reason| {
@@ -197,7 +201,7 @@ fn patched_lines(root: &RawJson<'_>, arguments: &str) -> String {
 
 /// Lines of a new text that its old text does not have: what defines something first, then how it begins.
 fn new_lines(old: &str, new: &str) -> Vec<String> {
-    let known: rustc_hash::FxHashSet<&str> = old.lines().map(str::trim).collect();
+    let known: FxHashSet<&str> = old.lines().map(str::trim).collect();
     let tells = |line: &&str| {
         let letters = line.chars().filter(|c| c.is_alphanumeric()).count();
         letters >= 4 && !known.contains(*line)
@@ -264,7 +268,8 @@ const COMMENT_CHARS: std::ops::Range<usize> = 24..260;
 
 /// Sentences of new comments that say why something is as it is. Lines of one comment are read as one text.
 fn reasons(old: &str, new: &str) -> Vec<String> {
-    let known: rustc_hash::FxHashSet<&str> = old.lines().map(str::trim).collect();
+    // Most changes have no comment, and need no list of the old lines.
+    let known: LazyCell<FxHashSet<&str>, _> = LazyCell::new(|| old.lines().map(str::trim).collect());
     let mut comments: Vec<(Option<&str>, String)> = Vec::new();
     let mut goes_on = false;
     let mut within: Option<&str> = None;
@@ -288,12 +293,13 @@ fn reasons(old: &str, new: &str) -> Vec<String> {
         goes_on = is_alone;
     }
     let gives_reason = |sentence: &&str| {
-        let lower = sentence.to_lowercase();
         let is_whole = !sentence.ends_with(':')
             && !sentence.trim_end_matches('.').ends_with(|c: char| c.is_ascii_digit());
-        is_whole
-            && COMMENT_CHARS.contains(&sentence.chars().count())
-            && REASONS.iter().any(|cue| begins_word(&lower, cue))
+        if !is_whole || !COMMENT_CHARS.contains(&sentence.chars().count()) {
+            return false;
+        }
+        let lower = sentence.to_lowercase();
+        REASONS.iter().any(|cue| begins_word(&lower, cue))
     };
     let mut out: Vec<String> = Vec::new();
     for (within, comment) in &comments {

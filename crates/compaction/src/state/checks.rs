@@ -45,9 +45,12 @@ pub(crate) fn share_check(first: &str, second: &str) -> bool {
 
 /// Whether a target lies within another: `./cmd/app` within `./cmd/...`.
 fn is_within(target: &str, whole: &str) -> bool {
-    let bare =
-        |text: &str| text.trim_start_matches("./").trim_end_matches("...").trim_end_matches('/').to_owned();
-    bare(target).starts_with(&bare(whole))
+    bare(target).starts_with(bare(whole))
+}
+
+/// A target without the marks around its path.
+fn bare(target: &str) -> &str {
+    target.trim_start_matches("./").trim_end_matches("...").trim_end_matches('/')
 }
 
 /// What a check is limited to: packages, files and names among its arguments.

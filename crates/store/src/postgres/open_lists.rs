@@ -67,7 +67,7 @@ mod tests {
             [1, 0, 0, 0]
         );
         assert!(lists.known(&ann, IndexKind::Piece, &[row(1, 7)]).is_empty());
-        lists.hold(&bob, IndexKind::Message, HashMap::from([(row(5, 9), of(MOST_BYTES - 100))]));
+        lists.hold(&bob, IndexKind::Message, HashMap::from([(row(5, 9), of(MOST_BYTES - 300))]));
         assert_eq!([known(&ann, 1, 7), known(&bob, 5, 9)], [1, 1]);
         lists.hold(&ann, IndexKind::Message, HashMap::from([(row(3, 7), of(200))]));
         assert_eq!([known(&ann, 3, 7), known(&ann, 1, 7), known(&bob, 5, 9)], [1, 0, 0]);

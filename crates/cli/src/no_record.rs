@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use throughline_engine::LoadedView;
-use throughline_store::{MemoryStore, Owner, Session, SessionId, StoreError};
+use throughline_store::{Lease, MemoryStore, Owner, Session, SessionId, StoreError};
 use throughline_transcript::Transcript;
 
 use crate::app::App;
@@ -63,7 +63,7 @@ impl<'a> OpenRecord<'a> {
         &self,
         _session: &Session,
         _what: &str,
-        _act: impl FnOnce() -> Result<T, CliError>,
+        _act: impl FnOnce(&Lease) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         Err(no_record())
     }

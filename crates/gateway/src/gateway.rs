@@ -107,8 +107,8 @@ impl Gateway {
         self.shared.gateways.store(count.max(1), Ordering::Relaxed);
     }
 
-    /// Says who may use the gateway from now on. Answers that have begun are finished; whoever only listens to what
-    /// happens is cut off.
+    /// Says who may use the gateway from now on. Answers that have begun are finished; streams of live events are
+    /// closed if their token is no longer valid.
     pub fn set_access(&self, access: AccessPolicy) {
         self.shared.set_access(access);
     }

@@ -126,7 +126,7 @@ impl Shared {
         }
     }
 
-    /// Says who may use the gateway from now on, and cuts off whoever listens with a token that is no more.
+    /// Says who may use the gateway from now on, and closes event streams whose token is no longer valid.
     pub(crate) fn set_access(&self, access: AccessPolicy) {
         if let AccessPolicy::Tokens(book) = &access {
             let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);

@@ -33,23 +33,23 @@ pub struct FleetEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetPosition(pub u64);
 
-/// What a listener learns of other gateways.
+/// What a listener is notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetChange {
-    /// There are events.
+    /// There are new events.
     Events,
-    /// A shared text is another one.
+    /// A shared text has changed.
     Texts,
-    /// Changes are heard of from now on. What changed before was perhaps not, and is to be read once.
-    Heard,
-    /// Changes are not heard of until the next [`Heard`](Self::Heard).
-    Unheard {
+    /// Notifications arrive from now on. Earlier ones may be missing, so everything is to be read once.
+    Connected,
+    /// No notifications arrive until the next [`Connected`](Self::Connected).
+    Disconnected {
         /// Why, without passwords.
         problem: String,
     },
 }
 
-/// Who is told of changes; must not block.
+/// Called with each change; must not block.
 pub type FleetListener = Arc<dyn Fn(FleetChange) + Send + Sync>;
 
 /// Connections of this process to the server.
@@ -84,9 +84,8 @@ pub trait FleetStore: Send + Sync {
         gateway: &str,
         position: Option<FleetPosition>,
     ) -> Result<(Vec<FleetEvent>, FleetPosition)>;
-    /// Has a listener told of changes as they happen, as long as the store is there. `false` where the settings name no connection for
-    /// that: then changes are found by looking. A change may be told of without being one, and one may be missed: whoever relies on
-    /// it looks now and then all the same.
+    /// Calls a listener with changes as they happen, as long as the store exists. `false` if the settings name no connection for that:
+    /// callers then have to poll. Notifications may be spurious, and one may be lost, so callers poll now and then in any case.
     fn listen(&self, listener: FleetListener) -> bool;
     /// The connections of this process.
     fn pool_status(&self) -> PoolStatus;

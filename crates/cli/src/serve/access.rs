@@ -27,7 +27,7 @@ pub(super) fn at(address: SocketAddr, list: &AccessTokenList<'_>) -> Result<Acce
     let book = list.read()?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
         (false, _) => Ok(AccessPolicy::Tokens(book)),
-        // Whoever revoked the last one did not mean to let everybody in.
+        // Revoking the last token must not open the gateway to everybody.
         (true, true) if list.exists()? => Ok(AccessPolicy::Tokens(book)),
         (true, true) => Ok(AccessPolicy::ThisMachine),
         (true, false) => Err(CliError::new(

@@ -16,14 +16,14 @@ pub(super) fn listen(fleet: &dyn FleetStore, texts: Arc<Notify>, log: Arc<ServeL
     let listens = fleet.listen(Arc::new(move |change| match change {
         FleetChange::Events => told.notify_one(),
         FleetChange::Texts => texts.notify_one(),
-        FleetChange::Heard => {
+        FleetChange::Connected => {
             told.notify_one();
             texts.notify_one();
             if reported.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
                 log.note("changes by other gateways are heard of at once again");
             }
         }
-        FleetChange::Unheard { problem } => {
+        FleetChange::Disconnected { problem } => {
             let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
             if reported.as_ref() != Some(&problem) {
                 log.warn(&format!(

@@ -237,7 +237,7 @@ fn comments(scope: &Scope<'_>) -> Vec<Line> {
     let mut out: Vec<Line> = Vec::new();
     let mut seen = Said::default();
     for edit in scope.state.edits.iter().filter(|edit| edit.applied && scope.has(edit.message)) {
-        // The same comment in several functions is told once.
+        // A comment that is in several functions counts once.
         let told =
             |reason: &str| reason.split_once(WITHIN).map_or(reason.to_owned(), |(_, told)| told.to_owned());
         for reason in edit.reasons.iter().filter(|reason| seen.add(&told(reason))) {

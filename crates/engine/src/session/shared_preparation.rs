@@ -24,7 +24,7 @@ use crate::decide::trigger::Urgency;
 
 /// A prepared summary is kept under this name.
 const PREPARED: &str = "prepared_summary";
-/// How long it is kept. Whoever goes on with a conversation later has the summary made from what is there then.
+/// How long it is kept. A conversation that continues later gets a new summary.
 const KEPT_MS: Millis = 24 * 60 * 60 * 1_000;
 /// How often a gateway that waits for another's summary looks.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -1,6 +1,6 @@
 //! Packs a text into frames with their table, and reads pieces of it back: the format of an artifact, wherever it is kept.
 //!
-//! Not for: files or requests. Whoever reads says how the bytes of some frames are got.
+//! Not for: files or requests. Readers pass a function that fetches the bytes of some frames.
 
 use std::io::{self, Write};
 use std::ops::Range;

@@ -14,7 +14,6 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::sqlite::{SqliteStore, StoreProgress};
 
-use super::PostgresStore;
 use super::artifacts::{self, NewReference};
 use super::connection::{Durability, Tx};
 use super::error::PgResult;
@@ -22,6 +21,7 @@ use super::rows::text_of_bytes;
 use super::search_build;
 use super::search_index::{self, IndexKind};
 use super::value::{SqlValue, count, int, opt_bytes, opt_int, opt_text, stored_text, text, values};
+use super::{COUNT_ROWS, PostgresStore};
 
 impl PostgresStore {
     /// Copies a record in a file into this one, which is empty or the beginning of a copy of the same record; then reads all of it
@@ -325,6 +325,7 @@ impl CopyEnd for PostgresStore {
             }
             while self.server.prepare("indexing", |tx| search_index::seal(tx, owner, IndexKind::Piece))? {}
         }
+        self.server.ask("counting rows", |tx| tx.batch(COUNT_ROWS))?;
         Ok(())
     }
 }

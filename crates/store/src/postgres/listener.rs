@@ -1,8 +1,8 @@
-//! Hears at once of what other gateways changed: `LISTEN` on a connection of its own, which goes to the server itself.
+//! Receives at once what other gateways changed: `LISTEN` on a connection of its own, which goes to the server itself.
 //!
-//! A notification only says that something changed; what it is, is read from the tables. So a notification that is lost is made up for by
-//! whoever polls, and after each new connection everything is read once. A pooler in transaction mode delivers no notifications:
-//! one that is sent from a second connection shows whether this one hears.
+//! A notification only says that something changed; the change itself is read from the tables. Polling makes up for a lost
+//! notification, and after each new connection everything is read once. A pooler in transaction mode delivers no
+//! notifications: one that is sent from a second connection shows whether this connection receives any.
 
 use std::future::poll_fn;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -49,7 +49,7 @@ pub(super) async fn follow(address: ServerAddress, listener: FleetListener) {
                 Err(error) => error.to_string(),
             },
         };
-        listener(FleetChange::Unheard { problem });
+        listener(FleetChange::Disconnected { problem });
         if was_heard {
             wait = FIRST_WAIT;
         }
@@ -109,7 +109,7 @@ where
     }
     drop(second);
     *was_heard = true;
-    listener(FleetChange::Heard);
+    listener(FleetChange::Connected);
     loop {
         if let Ok(ended) = timeout(ECHO_EVERY, &mut reading.0).await {
             return Ok(ended.unwrap_or_else(|error| error.to_string()));

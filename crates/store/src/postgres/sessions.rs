@@ -1,6 +1,6 @@
 //! Sessions: opening, finding, listing, naming, ending.
 //!
-//! Whoever opens a session shares its owner's family turn with others who do; whoever moves or deletes families has it alone
+//! Opening a session takes a shared lock on the families of its owner; moving or deleting families takes an exclusive one
 //! ([`share_families`], [`own_families`]). So no session joins a family that is moved or deleted at the same time.
 
 use std::collections::HashMap;

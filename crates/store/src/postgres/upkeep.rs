@@ -93,7 +93,7 @@ impl StoreUpkeep for PostgresStore {
     fn delete_idle(&self, tree: &IdleTree, before_ms: Millis) -> Result<bool> {
         let (owner, root) = (&tree.owner, &tree.root);
         self.server.write("removing an old conversation", Durability::Heavy, |tx| {
-            // Whoever writes to one of them holds its row.
+            // A writer to one of them holds a lock on its row.
             let rows = tx.query(
                 "SELECT active_ms FROM sessions WHERE owner = $1 AND tree = (SELECT ordinal FROM sessions \
                  WHERE owner = $1 AND id = $2) ORDER BY ordinal FOR UPDATE",

@@ -24,8 +24,8 @@ impl fmt::Display for Holder {
 }
 
 impl LockRequest {
-    /// The name of the lock on a conversation, shared by every session of its chain. Whoever appends to, compacts or
-    /// otherwise changes a conversation holds it.
+    /// The name of the lock on a conversation, shared by every session of its chain. A process holds it
+    /// while it appends to, compacts or otherwise changes the conversation.
     #[must_use]
     pub fn conversation_name(chain: u64) -> String {
         format!("conversation {chain}")

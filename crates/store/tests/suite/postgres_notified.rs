@@ -42,7 +42,7 @@ fn changes_are_heard(url: &str, direct: &str) {
     let other = PostgresStore::open(url, 2).unwrap();
     assert!(!other.listen(Arc::new(|_| ())), "its settings name no connection");
     let told = listening(&hearing);
-    until(&told, |change| *change == FleetChange::Heard);
+    until(&told, |change| *change == FleetChange::Connected);
     let (_, position) = hearing.events_since("one", None).unwrap();
     other.publish_events("two", &events()).unwrap();
     until(&told, |change| *change == FleetChange::Events);
@@ -81,14 +81,14 @@ fn connection_that_is_cut_is_made_anew_and_everything_read_once() {
     let store = PostgresStore::open(&url, 2).unwrap().with_direct(&url).unwrap();
     let told = listening(&store);
     for round in 0..3 {
-        until(&told, |change| *change == FleetChange::Heard);
+        until(&told, |change| *change == FleetChange::Connected);
         // A change while nobody hears is told of as soon as somebody does.
         let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
              WHERE datname = current_database() AND query LIKE 'LISTEN%'";
         assert_eq!(server.run(url.rsplit('/').next().unwrap(), cut), "1", "round {round}");
-        until(&told, |change| matches!(change, FleetChange::Unheard { .. }));
+        until(&told, |change| matches!(change, FleetChange::Disconnected { .. }));
     }
-    until(&told, |change| *change == FleetChange::Heard);
+    until(&told, |change| *change == FleetChange::Connected);
     store.publish_events("two", &events()).unwrap();
     until(&told, |change| *change == FleetChange::Events);
 }
@@ -103,7 +103,7 @@ fn pooler_in_place_of_the_server_is_noticed() {
     let store = PostgresStore::open(&url, 2).unwrap().with_direct(&pooled).unwrap();
     let told = listening(&store);
     match told.recv_timeout(LONG).unwrap() {
-        FleetChange::Unheard { .. } => {}
+        FleetChange::Disconnected { .. } => {}
         other => unreachable!("{other:?}"),
     }
 }
@@ -115,7 +115,7 @@ fn address_that_does_not_work_is_told_of_without_its_password() {
     let wrong = "postgres://me:hunter2@127.0.0.1:1/record?connect_timeout=2";
     let store = PostgresStore::open(&url, 2).unwrap().with_direct(wrong).unwrap();
     let told = listening(&store);
-    let Ok(FleetChange::Unheard { problem }) = told.recv_timeout(LONG) else {
+    let Ok(FleetChange::Disconnected { problem }) = told.recv_timeout(LONG) else {
         unreachable!("it cannot work")
     };
     assert!(!problem.is_empty() && !problem.contains("hunter2"), "{problem}");

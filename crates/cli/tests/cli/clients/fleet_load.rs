@@ -139,7 +139,7 @@ impl FleetLoad {
             assert!(gateway.signalled_to_stop().success(), "{}", gateway.screen());
         }
         let left = format!("SELECT count(*) FROM locks WHERE process_id IN ({processes})");
-        assert_eq!(ask(&left), "0", "a gateway that was told to stop left a lease behind");
+        assert_eq!(ask(&left), "0", "a gateway left a lease behind when it stopped");
         let repeated: usize = talks.iter().map(|talk| talk.repeated).sum();
         check_doctor(self.gateways[0].as_ref().unwrap().home(), server, database);
         format!(

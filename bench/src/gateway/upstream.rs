@@ -1,4 +1,4 @@
-//! Who answers: at once and always the same but for its number, or a stream that stays open until it is let go.
+//! The upstream of the benchmark: answers at once, always the same but for a number, or holds a stream open until it is released.
 
 use std::io;
 use std::net::SocketAddr;

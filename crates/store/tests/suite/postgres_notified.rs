@@ -20,14 +20,14 @@ fn server() -> Option<&'static PostgresServer> {
     server
 }
 
-/// What a store that listens is told.
+/// The notifications that a listening store receives.
 fn listening(store: &PostgresStore) -> Receiver<FleetChange> {
     let (sender, receiver) = channel();
     assert!(store.listen(Arc::new(move |change| drop(sender.send(change)))));
     receiver
 }
 
-/// Waits until this is told.
+/// Waits for such a notification.
 #[track_caller]
 fn until(told: &Receiver<FleetChange>, is_it: impl Fn(&FleetChange) -> bool) {
     while !is_it(&told.recv_timeout(LONG).unwrap()) {}
@@ -82,7 +82,7 @@ fn connection_that_is_cut_is_made_anew_and_everything_read_once() {
     let told = listening(&store);
     for round in 0..3 {
         until(&told, |change| *change == FleetChange::Connected);
-        // A change while nobody hears is told of as soon as somebody does.
+        // A change made while the listener is disconnected is reported when it connects again.
         let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
              WHERE datname = current_database() AND query LIKE 'LISTEN%'";
         assert_eq!(server.run(url.rsplit('/').next().unwrap(), cut), "1", "round {round}");

@@ -18,22 +18,22 @@ use throughline_wire::{Request, RequestError, RequestParts, System};
 
 use crate::prompt::tool_list::in_prompt;
 
-/// Everything of a request but its messages.
+/// All parts of a request except its messages.
 #[derive(Clone, Debug)]
 pub struct Envelope {
     request: Request,
-    /// The system prompt of a chat request that was made from parts: it stands in front of the messages.
+    /// The system prompt of a chat request that was built from parts: it precedes the messages.
     leading_system: Option<SharedText>,
 }
 
 impl Envelope {
-    /// The envelope of a request that somebody else made. Its messages are not sent: those of the session are.
+    /// Creates the envelope of an existing request. Its messages are not sent: those of the session are.
     #[must_use]
     pub fn of_request(request: Request) -> Self {
         Self { request, leading_system: None }
     }
 
-    /// An envelope from parts.
+    /// Builds an envelope from parts.
     pub fn build(wire_format: WireFormat, parts: &RequestParts<'_>) -> Result<Self, RequestError> {
         let apart = (wire_format == WireFormat::Chat).then_some(parts.system).flatten();
         let leading_system = apart.map(|system| match system {
@@ -45,7 +45,7 @@ impl Envelope {
         Ok(Self { request, leading_system })
     }
 
-    /// The envelope of a call that was recorded; `None` when the record has something else there.
+    /// Returns the envelope of a recorded call; `None` if the record has no valid one.
     pub(crate) fn of_preamble(wire_format: WireFormat, preamble: &StoredPreamble) -> Option<Self> {
         let parameters = preamble.parameters.as_deref().unwrap_or("{}");
         let parameters = parameters.strip_suffix('}')?;
@@ -66,25 +66,25 @@ impl Envelope {
         Some(Self { request, leading_system })
     }
 
-    /// The request it was made of.
+    /// Returns the request it was made from.
     #[must_use]
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// Its wire.
+    /// Returns its wire format.
     #[must_use]
     pub fn wire_format(&self) -> WireFormat {
         self.request.wire_format()
     }
 
-    /// Its own cap on output.
+    /// Returns its own output limit.
     #[must_use]
     pub fn output_cap_tokens(&self) -> Option<u64> {
         self.request.output_cap_tokens()
     }
 
-    /// The system prompt, where it stands outside the list of messages.
+    /// Returns the system prompt if it is outside the list of messages.
     pub(crate) fn system(&self) -> Option<RawJson<'_>> {
         match &self.leading_system {
             Some(system) => Some(RawJson(system.as_str())),
@@ -96,12 +96,12 @@ impl Envelope {
         self.leading_system.is_some()
     }
 
-    /// Whether the client asks the provider to mark the end of the prompt by itself.
+    /// Whether the client asks the provider to mark the end of the prompt automatically.
     pub(crate) fn has_automatic_mark(&self) -> bool {
         self.request.member("cache_control").is_some_and(|value| value.0 != "null")
     }
 
-    /// What it is made of, as far as its size goes.
+    /// Returns the content profile that determines its size.
     fn profile(&self) -> ContentProfile {
         let mut found = ContentProfile::default();
         if let Some(system) = self.system() {
@@ -113,7 +113,7 @@ impl Envelope {
         found
     }
 
-    /// As it is kept in the record.
+    /// Returns it in the form in which it is recorded.
     fn preamble(&self) -> StoredPreamble {
         StoredPreamble {
             system: self.system().map(|system| system.0.to_owned()),

@@ -122,19 +122,19 @@ impl Envelope {
         }
     }
 
-    /// The system prompt as it is sent, marks aside: with a note behind it once something was compacted. Also how many
-    /// blocks at its end are ours.
+    /// Returns the system prompt as it is sent, without marks: with a note at the end once the conversation was compacted. Also returns how
+    /// many blocks at its end are ours.
     pub(crate) fn noted_system(&self, note: SystemNote, cache: CachePolicy) -> (Option<Cow<'_, str>>, usize) {
         let Some(system) = self.system() else { return (None, 0) };
         if note == SystemNote::None {
             return (Some(Cow::Borrowed(system.0)), 0);
         }
-        // A block of its own leaves what was cached before it as it was; elsewhere it goes to the end of the text.
+        // A block of its own leaves the cached text before it unchanged; where blocks are not possible, the note is appended to the text.
         let in_blocks = self.wire_format() == WireFormat::Anthropic
             || matches!(cache, CachePolicy::Marks { layout: MarkLayout::ChatParts, .. });
         let text = RawJson(system.0).as_text();
         let is_text = text.is_some();
-        // A block of white space is refused.
+        // Providers refuse a block of white space.
         let has_words = text.is_some_and(|text| !text.trim().is_empty());
         if in_blocks && has_words {
             let note = compact_json_string(SYSTEM_NOTE);
@@ -151,16 +151,16 @@ impl Envelope {
     }
 }
 
-/// Whether the system prompt tells of a summary.
+/// Whether the system prompt mentions a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SystemNote {
-    /// Nothing was compacted.
+    /// The conversation was not compacted.
     None,
-    /// Something was.
+    /// The conversation was compacted.
     Compacted,
 }
 
-/// What is known of the envelope in use: worked out once, and again only when it changes.
+/// Values computed from the current envelope, recomputed only when it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CurrentEnvelope {
     envelope: Option<Arc<Envelope>>,
@@ -170,7 +170,7 @@ pub(crate) struct CurrentEnvelope {
 }
 
 impl CurrentEnvelope {
-    /// Brings what is known up to date with the envelope of the next call.
+    /// Updates the values for the envelope of the next call.
     pub(crate) fn update(&mut self, envelope: &Envelope) {
         let known = self.envelope.as_deref();
         let same_text = known.is_some_and(|known| {
@@ -190,17 +190,17 @@ impl CurrentEnvelope {
         self.envelope = Some(Arc::new(envelope.clone()));
     }
 
-    /// The envelope itself.
+    /// Returns the envelope.
     pub(crate) fn envelope(&self) -> Option<&Arc<Envelope>> {
         self.envelope.as_ref()
     }
 
-    /// What the fixed part is made of.
+    /// Returns the content profile of the fixed part.
     pub(crate) fn profile(&self) -> &ContentProfile {
         &self.profile
     }
 
-    /// The preamble for the record.
+    /// Returns the preamble for the record.
     pub(crate) fn preamble(&self) -> Option<&(StoredPreamble, PreambleId)> {
         self.preamble.as_ref()
     }

@@ -20,7 +20,7 @@ use crate::decide::trigger::{CompactionVerdict, Trigger, after_answer};
 use crate::prompt::estimate::counts_whole_prompt;
 use crate::upstream::UpstreamAnswer;
 
-/// The most calls that wait to be booked; beyond it the oldest are dropped.
+/// The limit of calls waiting to be recorded; beyond it the oldest are dropped.
 const MOST_UNBOOKED: usize = 1_000;
 
 impl ManagedSession {

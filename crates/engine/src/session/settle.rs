@@ -171,7 +171,7 @@ impl ManagedSession {
         }
     }
 
-    /// Books a failed call, with the usage of the partial answer.
+    /// Records a failed call, with the usage of the partial answer.
     pub(super) async fn book_failure(
         &mut self,
         sent: &SentRequest,
@@ -188,7 +188,7 @@ impl ManagedSession {
 
     /// Writes a call to the record. If that fails, the call is kept and written with the next one.
     async fn book(&mut self, sent: &SentRequest, call: NewCall) {
-        // Removed while they are written, so that a cancelled write does not book them twice.
+        // Removed while they are written, so that a cancelled write does not record them twice.
         let mut calls = std::mem::take(&mut self.persistence.unbooked);
         let access_token = Persistence::token_name(&self.persistence.access_token);
         calls.push((sent.session.clone(), NewCall { access_token, ..call }));
@@ -229,7 +229,7 @@ fn missed(cache: &CacheOutcome) -> Option<String> {
     }
 }
 
-/// The text with which a failed call is booked.
+/// Returns the text with which a failed call is recorded.
 pub(super) fn failure_words(trouble: &ProviderError) -> String {
     format!("{}: {trouble}", trouble.kind.name())
 }

@@ -89,25 +89,25 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         })
     }
 
-    /// Whether a message may be seen.
+    /// Whether a message is in the scope.
     pub(super) fn admits(&mut self, row: &SearchRow<'_>) -> SourceResult<S, bool> {
         let tools = if self.query.tool.is_some() { row.tools()? } else { Vec::new() };
         Ok(self.query.admits(row.role, &tools, row.at_ms) && self.admits_place(row.session, row.seq)?)
     }
 
-    /// Notes that a message may be seen but cannot be read.
+    /// Records that a message in the scope cannot be read.
     pub(super) fn cannot_see(&mut self, row: &SearchRow<'_>) {
         self.note_unseen(row.session, row.seq);
     }
 
-    /// The same, by its place.
+    /// The same by its position.
     pub(super) fn note_unseen(&mut self, session: i64, seq: u64) {
         if self.unseen.len() < MAX_UNSEEN && !self.unseen.contains(&(session, seq)) {
             self.unseen.push((session, seq));
         }
     }
 
-    /// Messages that cannot be seen, of the owner's sessions.
+    /// Returns the unreadable messages in the owner's sessions.
     pub(super) fn unseen(&mut self) -> SourceResult<S, Vec<UnseenMessage>> {
         let mut unseen = Vec::new();
         for (session, seq) in std::mem::take(&mut self.unseen) {
@@ -118,16 +118,16 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         Ok(unseen)
     }
 
-    /// Ordinals of the chains to search; none if it is everything.
+    /// Returns the ordinals of the chains to search; `None` for everything.
     pub(super) fn chains(&self) -> Option<Vec<i64>> {
         self.line.as_ref().map(|line| line.iter().map(|stretch| int(stretch.chain)).collect())
     }
 
-    /// What messages have to be found by beside their text: of every set of fingerprints one.
+    /// Returns fingerprints that messages must have besides those of their text: of every set at least one.
     pub(super) fn fingerprints(&self) -> SourceResult<S, Vec<Vec<u32>>> {
         let mut fingerprints = Vec::new();
         match &self.line {
-            // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
+            // A line belongs to one owner; usually everything does too, and then the fingerprint excludes nothing.
             Some(line) => {
                 fingerprints.push(line.iter().map(|stretch| chain_fingerprint(stretch.chain)).collect())
             }
@@ -142,7 +142,7 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
     }
 }
 
-/// SessionCache of one owner by their ordinals, looked up once each.
+/// Sessions of one owner by ordinal, looked up once each.
 #[derive(Default)]
 struct SessionCache {
     known: HashMap<i64, Option<Session>>,

@@ -92,9 +92,9 @@ pub(crate) fn contradiction_warning(contradictions: &[String]) -> Option<String>
     match contradictions.len() {
         0 => None,
         count if count > MAX_NAMED => Some(format!(
-            "the model's notes contradicted the record {count} times, and the record holds: {first}; ..."
+            "the model's notes contradicted the record {count} times, and the record says: {first}; ..."
         )),
-        _ => Some(format!("the model's notes contradicted the record, and the record holds: {first}")),
+        _ => Some(format!("the model's notes contradicted the record, and the record says: {first}")),
     }
 }
 

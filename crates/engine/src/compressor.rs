@@ -112,7 +112,7 @@ struct CompressorState {
 }
 
 /// Reported when rules wrote the notes because the model's summary was not ready.
-const LATE: &str = "the notes are by rules, because the model's were not there in time";
+const LATE: &str = "rules wrote the notes, because the model's were not ready in time";
 
 /// The message for a summary that exceeded its time limit.
 struct SummaryTimeout(String);

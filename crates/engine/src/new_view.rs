@@ -45,7 +45,7 @@ pub(crate) fn check(view: &LiveView, made: &CompactedView) -> Result<CheckedView
     let shown = made.view.iter().filter(|item| matches!(item, NewItem::Summary { .. })).count();
     let told = usize::from(made.summary.is_some());
     if shown != told {
-        return Err(format!("{shown} new summaries are shown, {told} told of"));
+        return Err(format!("the view shows {shown} new summaries, the result describes {told}"));
     }
     let covers = made.summary.iter().flat_map(|summary| &summary.covers);
     if let Some(outside) = covers.copied().find(|at| *at >= view.len()) {

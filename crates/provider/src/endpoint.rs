@@ -266,7 +266,7 @@ pub enum EndpointError {
         variable: String,
     },
     /// A key or header contains characters that cannot be sent.
-    #[error("{what} holds characters that cannot be sent in a header")]
+    #[error("{what} contains characters that cannot be sent in a header")]
     NotSendable {
         /// The name of the part.
         what: String,

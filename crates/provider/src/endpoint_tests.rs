@@ -175,12 +175,12 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     );
     assert_eq!(
         error(EndpointSettings { provider: "ollama", api_key: "k\u{e9}y", ..NONE }),
-        "the key holds characters that cannot be sent in a header"
+        "the key contains characters that cannot be sent in a header"
     );
     let headers = [("x-ok".to_owned(), "a\nb".to_owned())];
     assert_eq!(
         error(EndpointSettings { provider: "ollama", headers: &headers, ..NONE }),
-        "the header `x-ok` holds characters that cannot be sent in a header"
+        "the header `x-ok` contains characters that cannot be sent in a header"
     );
     let error = Endpoint::resolve(&EndpointSettings { provider: "nope", ..NONE }, with(&[]));
     assert!(matches!(error, Err(EndpointError::UnknownProvider { nearest: None, .. })));

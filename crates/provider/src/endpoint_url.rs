@@ -18,7 +18,7 @@ pub enum AddressError {
     #[error("it does not begin with http:// or https://")]
     Scheme,
     /// The address contains a key or password, which would end up in logs.
-    #[error("it holds a user name or password; keys go into a setting of their own")]
+    #[error("it contains a user name or password; put the key into a setting of its own")]
     Credentials,
 }
 

@@ -50,7 +50,7 @@ pub struct SessionReplay {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// It has no answers.
-    #[error("there is no answer of a model in it")]
+    #[error("it contains no answer of a model")]
     NoCalls,
     /// One of the recorded prompts could not be priced.
     #[error("a recorded prompt could not be priced: {0}")]

@@ -147,7 +147,7 @@ pub enum UsageError {
     #[error("usage is not valid JSON")]
     Json(#[from] serde_json::Error),
     /// JSON without a known count of prompt or output.
-    #[error("usage holds no token counts")]
+    #[error("usage contains no token counts")]
     NoCounts,
 }
 

@@ -90,7 +90,7 @@ pub enum RegistryError {
         known: Vec<EngineListing>,
     },
     /// An engine of the same name exists already.
-    #[error("a context engine `{name}` is there already, {place}")]
+    #[error("a context engine `{name}` exists already, {place}")]
     NameTaken {
         /// The name.
         name: String,

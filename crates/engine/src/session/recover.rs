@@ -213,7 +213,7 @@ impl ManagedSession {
                 };
             }
         }
-        RecoveryAction::CompactedInVain { detail: "another process holds the conversation".to_owned() }
+        RecoveryAction::CompactedInVain { detail: "another process has locked the conversation".to_owned() }
     }
 
     /// Replaces older images by labels, in a new view without a summary.

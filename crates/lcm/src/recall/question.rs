@@ -147,7 +147,7 @@ pub(crate) async fn answer(
     summarisers: &dyn SummariserSource,
 ) -> RecallResult<RecallAnswer> {
     if originals.read.is_empty() {
-        return Err(RecallError::NotAnswered("no message holds a word of it".to_owned()));
+        return Err(RecallError::NotAnswered("no message contains any of its words".to_owned()));
     }
     let (instructions, text) = RecallReader::prompt(ask, originals);
     let question = ModelQuestion {

@@ -23,7 +23,7 @@ const MOST_OUTLIERS: usize = 24;
 const LONG_TEXT_BYTES: usize = 800;
 const TEXT_FIRST: usize = 400;
 const TEXT_LAST: usize = 150;
-/// Objects of up to this many members are not shortened; a larger one is treated like a list.
+/// Objects of up to this many members keep all of them; of a larger one, the first half as many, the last and errors remain.
 const SHORT_OBJECT: usize = 60;
 /// Deeper values are copied unchanged.
 const MOST_DEPTH: usize = 32;

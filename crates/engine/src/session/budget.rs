@@ -12,7 +12,7 @@ use crate::prompt::estimate::Estimator;
 pub(super) struct Budget {
     pub(super) model: ModelInForce,
     pub(super) estimator: Estimator,
-    /// Whether the last switch of models was to a smaller window.
+    /// Whether the model changed to one with a smaller window since the last call.
     pub(super) switch: ModelSwitch,
     /// Whether the provider refuses a request whose output limit exceeds the space left by the prompt.
     pub(super) checks_caps: bool,

@@ -16,7 +16,7 @@ fn names() -> RecallNames {
     RecallNames::of(&NAMES)
 }
 
-/// Returns the client's bytes for these answers of the rounds, split into chunks of `size` bytes.
+/// Returns the client's bytes for these answers of the rounds, split into chunks of `chunk` bytes.
 fn spliced(wire: WireFormat, streaming: Streaming, rounds: &[AnswerDraft], chunk: usize) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {

@@ -57,7 +57,7 @@ pub(super) struct Asked {
 pub(super) enum Answer {
     /// The passages together contain one key of every group, compared without case and with white space folded.
     Keys(Vec<Vec<String>>),
-    /// A passage shows one of these messages.
+    /// A passage contains one of these messages.
     Messages(HashSet<u64>),
 }
 

@@ -1,4 +1,4 @@
-//! Files are changed as a whole or not at all, and a refusal says what to do.
+//! Files are replaced as a whole or not at all, and errors tell the model what to do.
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -92,7 +92,7 @@ struct GcArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &StoreArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         StoreCommand::Status(args) => status(args, app),
@@ -192,7 +192,7 @@ fn collected_words(report: &GarbageReport, is_dry_run: bool) -> String {
     )
 }
 
-/// A time span such as `36h` or `7d`, in milliseconds.
+/// Parses a time span such as `36h` or `7d`; returns milliseconds.
 fn parse_span(text: &str) -> Result<i64, String> {
     duration_ms(&text.trim().to_ascii_lowercase())
         .ok_or_else(|| "expected a time span such as 36h or 7d".to_owned())

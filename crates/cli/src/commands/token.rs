@@ -13,7 +13,7 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands};
 
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
-/// More dollars than anyone gives away.
+/// The largest accepted amount, in dollars.
 const MOST_DOLLARS: f64 = 1_000_000.0;
 
 /// Make, list and revoke tokens for the gateway
@@ -94,7 +94,7 @@ struct RevokeArgs {
     name: String,
 }
 
-/// Millionths of a dollar from dollars as they are typed.
+/// Parses an amount in dollars; returns millionths of a dollar.
 fn parse_dollars(typed: &str) -> Result<u64, String> {
     let wanted = || "expected dollars, such as 5 or 0.50".to_owned();
     let typed = typed.trim().trim_start_matches('$');
@@ -106,7 +106,7 @@ fn parse_dollars(typed: &str) -> Result<u64, String> {
     Ok((number * MICROS_IN_A_DOLLAR).round() as u64)
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &TokenArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         TokenCommand::New(args) => new(args, app),

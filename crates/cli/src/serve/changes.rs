@@ -1,4 +1,4 @@
-//! Hears of what other gateways on the database change (`store.direct_url`), and wakes those who would find it by looking.
+//! Listens for changes that other gateways make in the database (`store.direct_url`), and wakes the tasks that otherwise poll for them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,11 +7,11 @@ use tokio::sync::Notify;
 
 use crate::serve::log::ServeLog;
 
-/// Wakes who waits for `texts` or for what is returned. `None` where the settings name no connection for notifications.
+/// Notifies `texts` and the returned value. `None` if the settings name no connection for notifications.
 pub(super) fn listen(fleet: &dyn FleetStore, texts: Arc<Notify>, log: Arc<ServeLog>) -> Option<Arc<Notify>> {
     let events = Arc::<Notify>::default();
     let told = Arc::clone(&events);
-    // The same is not reported with every attempt.
+    // A repeated problem is reported once.
     let reported = Mutex::<Option<String>>::default();
     let listens = fleet.listen(Arc::new(move |change| match change {
         FleetChange::Events => told.notify_one(),

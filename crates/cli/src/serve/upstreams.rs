@@ -8,7 +8,7 @@ use throughline_transcript::WireFormat;
 use crate::app::App;
 use crate::error::{CliError, Exit};
 
-/// The upstreams there are.
+/// Returns the upstreams.
 pub(super) fn find(only: Option<&str>, settings: &Settings, app: &App) -> Result<Upstreams, CliError> {
     if let Some(url) = only {
         let base = BaseUrl::parse(url).map_err(|error| {
@@ -28,7 +28,7 @@ pub(super) fn find(only: Option<&str>, settings: &Settings, app: &App) -> Result
     Ok(Upstreams { all: all.collect::<Result<_, _>>()? })
 }
 
-/// The providers themselves, each with the client's own key.
+/// The providers themselves, called with the client's own key.
 fn providers() -> Vec<UpstreamSpec> {
     let named = [
         (EndpointKind::OpenRouter, &["*/*"][..]),
@@ -87,7 +87,7 @@ fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
     text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// An upstream on one line.
+/// Describes an upstream on one line.
 pub(super) fn line(upstream: &UpstreamSpec) -> String {
     let wires: Vec<&str> = upstream.wires.iter().map(|wire| wire.name()).collect();
     let models =

@@ -67,7 +67,7 @@ pub(super) async fn delete(
         Ok((root.unwrap_or_else(|| session.id.clone()), session.id))
     });
     let (conversation, id) = found.await?;
-    // Nothing else works on it meanwhile: a call that has begun is recorded first.
+    // The lock keeps other requests away from the session; a call in progress is recorded first.
     let slot = gateway.pool.of_conversation(&gateway.setup.owner, &conversation);
     let held = match &slot {
         Some(slot) => Some(Arc::clone(&slot.session).lock_owned().await),

@@ -270,7 +270,7 @@ struct ExportCounts {
     artifacts: u64,
 }
 
-/// An export of one owner's data that is being written.
+/// An export of one owner's data in progress.
 struct OwnerExport<'a> {
     record: &'a OpenRecord<'a>,
     owner: &'a Owner,
@@ -279,7 +279,7 @@ struct OwnerExport<'a> {
 }
 
 impl OwnerExport<'_> {
-    /// Writes the chain that begins with a session.
+    /// Writes the conversation that begins with a session.
     fn conversation(&mut self, id: &SessionId) -> Result<(), CliError> {
         let store = &self.record.store;
         let mut lines = String::new();
@@ -296,7 +296,7 @@ impl OwnerExport<'_> {
                     "of_session": session.id, "seq": message.seq, "role": message.role.name(), "at_ms": message.at_ms,
                     "tools": message.tools,
                 });
-                // The bytes of a message stay what they are.
+                // The message keeps its bytes.
                 let about = about.to_string();
                 let about = about.strip_suffix('}').unwrap_or(&about);
                 messages.push_str(&format!("{about},\"message\":{}}}\n", message.json.as_str()));

@@ -1,4 +1,4 @@
-//! What a model wrote and what rules wrote, as one.
+//! Tests of combining a model's notes with the rules' notes.
 
 use throughline_testkit::GeneratedList;
 use throughline_transcript::{Groups, Role, WireFormat, text_message};

@@ -21,18 +21,18 @@ pub(super) struct SearchScope<'a, S> {
     pub(super) query: &'a SearchQuery,
     /// The line of the conversation to search; everything if there is none.
     line: Option<Vec<LinePart>>,
-    /// Whether sessions are the owner's, by their ordinals.
+    /// Whether sessions are the owner's, by ordinal.
     owned: HashMap<i64, bool>,
     sessions: SessionCache,
-    /// Messages that could not be read, by session and place.
+    /// Messages that could not be read, by session and position.
     unseen: Vec<(i64, u64)>,
 }
 
-/// So many messages that cannot be seen are named.
+/// The maximum number of unreadable messages that are named.
 const MAX_UNSEEN: usize = 20;
 
 impl<'a, S: SearchSource> SearchScope<'a, S> {
-    /// The bounds of an owner's question. A session that is not theirs is unknown.
+    /// Creates the scope of an owner's query. Another owner's session is unknown.
     pub(super) fn new(source: &'a S, query: &'a SearchQuery) -> SourceResult<S, Self> {
         let line = match &query.session {
             None => None,
@@ -52,12 +52,12 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         })
     }
 
-    /// A session of the owner by its ordinal.
+    /// Returns a session of the owner by its ordinal.
     pub(super) fn session(&mut self, ordinal: i64) -> SourceResult<S, Option<&Session>> {
         self.sessions.get(ordinal, self.source)
     }
 
-    /// Whether a place in a session may be seen.
+    /// Whether a position in a session is in the scope.
     pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> SourceResult<S, bool> {
         let Some(line) = &self.line else {
             let passes = self.is_owners(ordinal)?;
@@ -78,7 +78,7 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         Ok(session.is_some_and(|session| query.admits_project(session.origin.project.as_deref())))
     }
 
-    /// Whether a session is the owner's: all that is asked of most of them.
+    /// Whether a session is the owner's, which is all that is needed for most sessions.
     fn is_owners(&mut self, ordinal: i64) -> SourceResult<S, bool> {
         Ok(match self.owned.entry(ordinal) {
             Entry::Occupied(known) => *known.get(),

@@ -65,7 +65,7 @@ impl SignalForwarder {
             let taken: Vec<_> = taken.into_iter().map(signal).collect::<std::io::Result<_>>()?;
             (taken, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)
         };
-        let (client, watched) = tokio::sync::watch::channel(None);
+        let (client, mut watched) = tokio::sync::watch::channel(None);
         std::thread::spawn(move || {
             runtime.block_on(async move {
                 let (_taken, mut terminate, mut hang_up) = streams;
@@ -74,7 +74,11 @@ impl SignalForwarder {
                         _ = terminate.recv() => Signal::TERM,
                         _ = hang_up.recv() => Signal::HUP,
                     };
-                    if let Some(id) = *watched.borrow() {
+                    // A signal may arrive before the client's process id is known. It is passed on once it is.
+                    let Ok(client) = watched.wait_for(Option::is_some).await.map(|client| *client) else {
+                        return;
+                    };
+                    if let Some(id) = client {
                         let _ = kill_process(id, received);
                     }
                 }
@@ -96,3 +100,7 @@ pub(super) fn run(command: &mut Command, title: &str) -> Result<i32, CliError> {
     })?;
     Ok(status.code().unwrap_or(i32::from(Exit::Internal.code())))
 }
+
+#[cfg(all(test, unix))]
+#[path = "process_tests.rs"]
+mod tests;

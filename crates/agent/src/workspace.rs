@@ -104,7 +104,7 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A write through a dangling link would create its target.
                 if existing.symlink_metadata().is_ok() {
-                    return Err(io::Error::other("the path is a link that leads nowhere"));
+                    return Err(io::Error::other("the path is a link whose target does not exist"));
                 }
                 let last = existing.components().next_back();
                 match last {

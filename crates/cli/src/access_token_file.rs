@@ -66,7 +66,7 @@ pub(crate) fn remove(app: &App) -> Result<(), CliError> {
 pub(crate) fn refuse_if_any(book: &AccessTokens) -> Result<(), CliError> {
     match book.entries().len() {
         0 => Ok(()),
-        left => Err(CliError::new(Exit::BadInput, format!("there are access tokens still: {left}"))
+        left => Err(CliError::new(Exit::BadInput, format!("there are still access tokens: {left}"))
             .hint("`throughline token list` shows them; revoke them first")),
     }
 }

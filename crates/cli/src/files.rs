@@ -200,7 +200,7 @@ fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), CliError
             return write().map_err(|error| fail(io_words(&error)));
         }
     } else if path.is_symlink() {
-        return Err(fail("it is a link to something that is not there".to_owned()));
+        return Err(fail("it is a link whose target does not exist".to_owned()));
     }
     let target = if path.is_symlink() {
         fs::canonicalize(path).map_err(|error| fail(io_words(&error)))?

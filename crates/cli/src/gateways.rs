@@ -107,7 +107,7 @@ pub(crate) fn register(
         process_start: process.process_start,
     };
     let text = serde_json::to_string(&running).map_err(|error| {
-        CliError::new(Exit::Internal, "cannot write down the gateway").because(error.to_string())
+        CliError::new(Exit::Internal, "cannot write the file of the gateway").because(error.to_string())
     })?;
     write_private(&path, text.as_bytes())?;
     Ok(Registration { path })

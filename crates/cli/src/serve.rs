@@ -154,7 +154,7 @@ async fn listen(
     match &fleet {
         None => shared_home::tell(&app, &others),
         Some(_) if seal_keys.is_empty() => app.warn(
-            "gateway.seal_keys is not set: other gateways on this database cannot open what clients of this one keep",
+            "gateway.seal_keys is not set: other gateways on this database cannot open the sealed data that clients of this one keep",
         ),
         Some(_) => {}
     }

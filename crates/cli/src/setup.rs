@@ -149,7 +149,7 @@ fn one_client(client: &ClientProgram, args: &SetupArgs, app: &App) -> Result<(),
         plan.carry_out(app)?;
         app.print(&format!(
             "{} is set up. The gateway has to run: `throughline service install`, or `throughline serve`.\n\
-             `throughline setup {} --undo` takes it back.\n",
+             `throughline setup {} --undo` undoes it.\n",
             client.title, client.name
         ))?;
         if let Some(subscription) = client.launch.as_ref().and_then(|launch| launch.subscription.as_ref())
@@ -171,7 +171,7 @@ fn take_back(name: &str, title: &str, args: &SetupArgs, app: &App) -> Result<(),
     let plan = SetupPlan::back(&receipt, app)?;
     if (plan.is_done() && !args.dry_run) || agreed(title, &plan.diff(), args, app)? {
         plan.carry_out(app)?;
-        app.print(&format!("What `setup` wrote for {title} was taken out.\n"))?;
+        app.print(&format!("What `setup` wrote for {title} was removed.\n"))?;
     }
     Ok(())
 }

@@ -41,20 +41,20 @@ impl Danger {
     pub fn words(self) -> &'static str {
         match self {
             Self::Hidden => {
-                "holds characters that are invisible or change how text looks (written out above)"
+                "contains characters that are invisible or change how text looks (written out above)"
             }
             Self::RunsFetched => "runs what it fetches from the network",
-            Self::Floods => "starts processes without end",
-            Self::Privilege => "acts with other rights than yours, or changes rights",
+            Self::Floods => "starts processes without limit",
+            Self::Privilege => "runs with other permissions than yours, or changes permissions",
             Self::Device => "writes to a device or a filesystem",
             Self::Deletes => "deletes files for good",
             Self::LosesData => "deletes data, containers or machines for good",
-            Self::LosesHistory => "throws away work or history in git",
-            Self::Replaces => "replaces what a file holds",
+            Self::LosesHistory => "discards work or history in git",
+            Self::Replaces => "replaces the contents of a file",
             Self::Sends => "may send files or keys away, or act on another machine",
             Self::Publishes => "publishes something under your name",
             Self::ShowsSecrets => "shows keys or passwords to the model",
-            Self::RunsLater => "changes what git or the system run later on",
+            Self::RunsLater => "changes what git or the system runs later",
             Self::Stops => "stops the machine or processes",
             Self::Unclear => "cannot be analysed: it may do more than can be seen here",
         }

@@ -51,6 +51,6 @@ async fn changes_are_shown_before_they_are_made() {
             .await
             .unwrap_err()
             .to_string()
-            .contains("is no file")
+            .contains("is not a file")
     );
 }

@@ -152,7 +152,7 @@ fn changed(old: &str, arguments: &MemoryArguments) -> Result<String, ToolError> 
         Action::Add => {
             let entry = line(wanted()?);
             if lines.contains(&entry) {
-                return Err(ToolError::Failed("this is kept already".to_owned()));
+                return Err(ToolError::Failed("this note already exists".to_owned()));
             }
             lines.push(entry);
         }

@@ -102,7 +102,7 @@ fn search(
             RegexMatcherBuilder::new()
                 .line_terminator(Some(b'\n'))
                 .build(&arguments.pattern)
-                .map_err(|error| refused(format!("the pattern is no regular expression: {error}")))?,
+                .map_err(|error| refused(format!("the pattern is not a regular expression: {error}")))?,
         ),
     };
     let mut searcher =

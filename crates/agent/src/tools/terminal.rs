@@ -118,7 +118,7 @@ impl Terminal {
             _ => return refused("`command` is missing"),
         };
         if command.contains('\0') {
-            return refused("`command` holds a character that no command can hold");
+            return refused("`command` contains a NUL character");
         }
         let given = arguments.folder.as_deref().unwrap_or(".");
         let place = self.workspace.place(given).map_err(|error| failed("go to", given, &error))?;
@@ -250,7 +250,7 @@ impl fmt::Display for End {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Interrupted => f.write_str("ended by Ctrl-C"),
             Self::Signal(signal) => write!(f, "ended by signal {signal}"),
-            Self::Unknown(error) => write!(f, "how it ended is not known: {error}"),
+            Self::Unknown(error) => write!(f, "the exit status is unknown: {error}"),
         }
     }
 }

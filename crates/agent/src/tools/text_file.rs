@@ -28,7 +28,7 @@ pub(crate) fn text_of(path: &Path, shown: &str) -> Result<Option<String>, ToolEr
         Err(error) => return Err(failed("read", shown, &error)),
     };
     if !metadata.is_file() {
-        return Err(ToolError::Failed(format!("{shown} is no file")));
+        return Err(ToolError::Failed(format!("{shown} is not a file")));
     }
     if metadata.len() > MAX_EDITED_BYTES {
         return Err(ToolError::Failed(format!(

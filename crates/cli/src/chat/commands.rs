@@ -237,7 +237,7 @@ async fn compress(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {
         }
         Some(_) => {}
         None => {
-            repl.screen.note("stopped; the conversation is as it was");
+            repl.screen.note("stopped; the conversation is unchanged");
             repl.take_queue_back("you stopped it");
         }
     }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
     let path = RecordPlace::of(app)?.file("backup", INSTEAD)?;
     if !path.exists() {
         return Err(CliError::new(Exit::InputUnreadable, "there is no record to back up")
-            .because(format!("{} is not there", path_words(&path)))
+            .because(format!("{} does not exist", path_words(&path)))
             .hint(HOW_TO_BEGIN));
     }
     if args.file.symlink_metadata().is_ok() {

@@ -142,7 +142,7 @@ fn output(command: ConfigCommand, app: &App) -> Result<CommandOutput, CliError> 
             let notes = if path.exists() {
                 Vec::new()
             } else {
-                vec!["the file is not there yet; `throughline config set` makes it".to_owned()]
+                vec!["the file does not exist yet; `throughline config set` creates it".to_owned()]
             };
             Ok(CommandOutput { data: format!("{}\n", path.display()), notes })
         }

@@ -86,7 +86,7 @@ fn list(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     }
     app.print(&render(&listed))?;
     if !listed.iter().any(|one| one.is_selected) {
-        app.warn(&format!("`context.engine` names `{selected}`, which is not there"));
+        app.warn(&format!("`context.engine` names `{selected}`, which does not exist"));
     }
     Ok(())
 }

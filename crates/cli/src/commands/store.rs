@@ -230,7 +230,7 @@ fn copy(args: &CopyArgs, app: &App) -> Result<(), CliError> {
         (RecordStore::Sqlite(_), false) | (RecordStore::Postgres(_), true) => {
             line.end();
             return Err(CliError::new(Exit::BadInput, "a record is copied from one engine to the other")
-                .because(format!("the record is in {} already", RecordPlace::of(app)?.words()))
+                .because(format!("the record is already in {}", RecordPlace::of(app)?.words()))
                 .hint("a file is copied with `throughline backup`, a database with `pg_dump`"));
         }
     };

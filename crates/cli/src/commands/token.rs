@@ -125,7 +125,7 @@ fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
         body_bytes: args.max_body,
     };
     let random = AccessTokens::random_bytes().ok_or_else(|| {
-        CliError::new(Exit::Internal, "cannot create a token").because("the machine has no randomness")
+        CliError::new(Exit::Internal, "cannot create a token").because("the system's random source failed")
     })?;
     let owner = args.owner.as_deref().unwrap_or(&args.name);
     let secret = AccessTokenList::of(app)?.change(|book| {

@@ -20,14 +20,14 @@ pub(super) fn listen(fleet: &dyn FleetStore, texts: Arc<Notify>, log: Arc<ServeL
             told.notify_one();
             texts.notify_one();
             if reported.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
-                log.note("changes by other gateways are heard of at once again");
+                log.note("notifications of changes by other gateways work again");
             }
         }
         FleetChange::Disconnected { problem } => {
             let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
             if reported.as_ref() != Some(&problem) {
                 log.warn(&format!(
-                    "`store.direct_url` does not work: {problem}; changes by other gateways are looked for once a second"
+                    "`store.direct_url` does not work: {problem}; changes by other gateways are polled once a second"
                 ));
                 *reported = Some(problem);
             }

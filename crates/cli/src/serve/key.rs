@@ -40,12 +40,13 @@ fn key_in_file(app: &App) -> Result<SealKey, CliError> {
 
 fn of_bytes(path: &Path, bytes: &[u8]) -> Result<SealKey, CliError> {
     let bytes = <[u8; SealKey::BYTES]>::try_from(bytes);
-    bytes.map(SealKey::from_bytes).map_err(|_| unusable(path, "it does not hold a key".to_owned()))
+    bytes.map(SealKey::from_bytes).map_err(|_| unusable(path, "it does not contain a key".to_owned()))
 }
 
 fn make(path: &Path) -> Result<SealKey, CliError> {
     let failed = |error: std::io::Error| unusable(path, io_words(&error));
-    let key = SealKey::generate().ok_or_else(|| unusable(path, "there is no randomness".to_owned()))?;
+    let key =
+        SealKey::generate().ok_or_else(|| unusable(path, "the system's random source failed".to_owned()))?;
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".gateway-key-").tempfile_in(folder).map_err(failed)?;
     file.write_all(key.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;

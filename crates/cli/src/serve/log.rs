@@ -310,11 +310,11 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
             format!("the output cap was lowered to {} tokens for one call", thousands(*tokens))
         }
         EngineEvent::FallbackUsed { model, instead_of, trouble } => {
-            format!("{model} was asked instead of {instead_of}: {trouble}")
+            format!("{model} was used instead of {instead_of}: {trouble}")
         }
-        EngineEvent::Retrying { after, trouble } => format!("asked again ({after}) after: {trouble}"),
+        EngineEvent::Retrying { after, trouble } => format!("retried ({after}) after: {trouble}"),
         EngineEvent::OutputSetAside { chars, .. } => {
-            format!("a tool result of {} characters was set aside", thousands(*chars))
+            format!("a tool result of {} characters was shortened", thousands(*chars))
         }
         EngineEvent::Notice { text } => text.clone(),
     })

@@ -103,7 +103,7 @@ impl OperatorTools for HomeTools {
     }
 
     fn create_token(&self, token: &NewToken) -> Result<String, String> {
-        let random = AccessTokens::random_bytes().ok_or("the machine has no randomness")?;
+        let random = AccessTokens::random_bytes().ok_or("the system's random source failed")?;
         let now_ms = self.app.now().ms;
         let mut refused = None;
         let secret = self.tokens_of_record().change(|book| {

@@ -72,8 +72,9 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
     let (listener, address) = listener.map_err(|error| {
         CliError::new(Exit::Internal, "cannot listen on this machine").because(io_words(&error))
     })?;
-    let no_randomness =
-        || CliError::new(Exit::Internal, "cannot create a token").because("the machine has no randomness");
+    let no_randomness = || {
+        CliError::new(Exit::Internal, "cannot create a token").because("the system's random source failed")
+    };
     let app = Arc::new(app.clone());
     let serve_args = ServeArgs { bind: None, upstream: None, show: None, for_runs: None };
     let loaded = configuration::settings(&serve_args, &app)?;

@@ -41,7 +41,7 @@ pub(super) async fn follow(
     gateway.drain();
     if !drain.is_zero() {
         log.note(&format!(
-            "stopping in {} seconds; /readyz says meanwhile that this gateway is not ready",
+            "stopping in {} seconds; until then /readyz reports that this gateway is not ready",
             drain.as_secs()
         ));
         tokio::select! {

@@ -119,7 +119,7 @@ impl Receipt {
             write_private(&folder.join(format!("{index}.after")), file.after.as_bytes())?;
         }
         let text = serde_json::to_string_pretty(self).map_err(|error| {
-            CliError::new(Exit::Internal, "cannot write down what was set up").because(error.to_string())
+            CliError::new(Exit::Internal, "cannot write the receipt of `setup`").because(error.to_string())
         })?;
         write_private(&folder.join("receipt.json"), text.as_bytes())
     }

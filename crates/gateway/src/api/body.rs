@@ -47,7 +47,7 @@ pub(super) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result
     let of_fraction =
         || number.as_f64().filter(|value| value.fract() == 0.0 && (0.0..=EXACT).contains(value));
     let whole = number.as_u64().or_else(|| of_fraction().map(|value| value as u64));
-    whole.map(Some).ok_or_else(|| D::Error::custom("a number that is not a whole one"))
+    whole.map(Some).ok_or_else(|| D::Error::custom("expected a non-negative integer"))
 }
 
 /// Whether a text consists of white space and control characters only.

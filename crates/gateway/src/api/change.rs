@@ -25,13 +25,13 @@ pub(super) async fn export(
     let side = match query.text("side") {
         None | Some("said") => ExportSide::Said,
         Some("shown") => ExportSide::Shown,
-        Some(_) => return Err(ApiError::invalid("`side` is said or shown")),
+        Some(_) => return Err(ApiError::invalid("`side` must be `said` or `shown`")),
     };
     let (form, ending, kind) = match query.text("form") {
         None | Some("list") => (ExportForm::List, "json", "application/json"),
         Some("lines") => (ExportForm::Lines, "jsonl", "application/x-ndjson"),
         Some("body") => (ExportForm::Body, "json", "application/json"),
-        Some(_) => return Err(ApiError::invalid("`form` is list, lines or body")),
+        Some(_) => return Err(ApiError::invalid("`form` must be `list`, `lines` or `body`")),
     };
     let redact = query.switch("redact")?;
     let reference = reference.to_owned();

@@ -71,7 +71,7 @@ pub(super) async fn say(
         return Err(ApiError::invalid("`text` must not be blank"));
     }
     if message.max_output_tokens.is_some_and(|tokens| !(1..=MOST_OUTPUT_TOKENS).contains(&tokens)) {
-        return Err(ApiError::invalid(format!("`max_output_tokens` is from 1 to {MOST_OUTPUT_TOKENS}")));
+        return Err(ApiError::invalid(format!("`max_output_tokens` must be from 1 to {MOST_OUTPUT_TOKENS}")));
     }
     let ready = ready(gateway, inbound, key, &message).await?;
     if message.stream { Ok(streamed(gateway, ready)) } else { whole(gateway, ready).await }

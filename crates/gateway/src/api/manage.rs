@@ -46,10 +46,10 @@ pub(super) async fn compact(
 ) -> Result<Response<ResponseBody>, ApiError> {
     let wish: CompactBody = body::optional(inbound)?;
     if wish.focus.as_ref().is_some_and(|focus| focus.chars().count() > MAX_FOCUS_CHARS) {
-        return Err(ApiError::invalid(format!("`focus` has at most {MAX_FOCUS_CHARS} characters")));
+        return Err(ApiError::invalid(format!("`focus` must have at most {MAX_FOCUS_CHARS} characters")));
     }
     if wish.keep_exchanges.is_some_and(|count| !(1..=MOST_EXCHANGES).contains(&count)) {
-        return Err(ApiError::invalid(format!("`keep_exchanges` is from 1 to {MOST_EXCHANGES}")));
+        return Err(ApiError::invalid(format!("`keep_exchanges` must be from 1 to {MOST_EXCHANGES}")));
     }
     let manual = ManualCompaction {
         focus: wish.focus.filter(|focus| !focus.trim().is_empty()),

@@ -47,7 +47,7 @@ impl Query {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse::<N>() {
             Ok(number) if is_plain && number >= least && number <= most => Ok(Some(number)),
-            _ => Err(ApiError::invalid(format!("`{name}` is a whole number from {least} to {most}"))),
+            _ => Err(ApiError::invalid(format!("`{name}` must be a whole number from {least} to {most}"))),
         }
     }
 
@@ -56,7 +56,7 @@ impl Query {
         match self.text(name) {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
-            Some(_) => Err(ApiError::invalid(format!("`{name}` is true or false"))),
+            Some(_) => Err(ApiError::invalid(format!("`{name}` must be true or false"))),
         }
     }
 }

@@ -178,7 +178,7 @@ pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<R
     let role = match query.text("role") {
         None => None,
         Some(name) => Some(ROLES.into_iter().find(|role| role.name() == name).ok_or_else(|| {
-            ApiError::invalid("`role` is one of user, assistant, tool, system and developer")
+            ApiError::invalid("`role` must be one of user, assistant, tool, system and developer")
         })?),
     };
     let mode = match (query.switch("substring")?, query.switch("all_words")?) {
@@ -222,7 +222,7 @@ struct UsagePage {
 fn offset(query: &Query) -> Result<i32, ApiError> {
     let Some(text) = query.text("offset_minutes") else { return Ok(0) };
     let offset = text.parse().ok().filter(|minutes| (-MOST_OFFSET..=MOST_OFFSET).contains(minutes));
-    offset.ok_or_else(|| ApiError::invalid("`offset_minutes` is a whole number from -900 to 900"))
+    offset.ok_or_else(|| ApiError::invalid("`offset_minutes` must be a whole number from -900 to 900"))
 }
 
 /// `GET /api/usage`.

@@ -148,7 +148,7 @@ pub(super) fn find(method: &Method, path: &str) -> Result<RouteMatch, ApiError> 
         allowed.push(line.method);
     }
     if allowed.is_empty() {
-        return Err(ApiError::not_found("no such path; /api/openapi.json lists the paths there are"));
+        return Err(ApiError::not_found("no such path; /api/openapi.json lists all paths"));
     }
     Ok(RouteMatch::OtherMethods(allowed.join(", ")))
 }

@@ -102,7 +102,7 @@ pub enum TokenError {
     #[error("the file was written by a newer version of Throughline (format {0})")]
     Newer(u32),
     /// A token of this name already exists.
-    #[error("there is a token `{0}` already")]
+    #[error("there is already a token `{0}`")]
     Taken(String),
     /// The name contains other characters, or is too long.
     #[error("`{0}` cannot be a name: 1 to 64 letters, digits, dots, dashes and underscores can")]

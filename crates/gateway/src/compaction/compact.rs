@@ -115,9 +115,7 @@ impl Tenant {
         let result = session.compact(ManualCompaction::default()).await;
         if let Some(why) = failure_detail(&result) {
             // The view stays larger, and the next call compacts it if it must. No message is lost.
-            self.tell(GatewayEvent::Warning(format!(
-                "a compaction that a client requested was not made: {why}"
-            )));
+            self.tell(GatewayEvent::Warning(format!("a compaction requested by a client failed: {why}")));
         }
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;

@@ -57,7 +57,7 @@ impl SealKey {
         }
         match keys.first() {
             Some(first) => Ok(Self { seals: *first, opens: keys }),
-            None => Err("it holds no key".to_owned()),
+            None => Err("it contains no key".to_owned()),
         }
     }
 

@@ -25,10 +25,10 @@ impl std::fmt::Debug for Tls {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The file contains no certificate.
-    #[error("there is no certificate in it")]
+    #[error("it contains no certificate")]
     NoCertificate,
     /// The file contains no private key.
-    #[error("there is no private key in it")]
+    #[error("it contains no private key")]
     NoKey,
     /// The certificate or the key is not supported, or they do not belong together.
     #[error("certificate and key cannot be used together: {0}")]

@@ -153,7 +153,7 @@ impl Tenant {
             // A client repeats its messages until they are answered, so the upstream call need not wait for the record.
             recorded: if self.goes_on_unrecorded() { RecordTiming::Meanwhile } else { RecordTiming::First },
             cancel: cancel.clone(),
-            // If the owners of stored objects must be recorded as well, the end of the answer waits for the end of the call instead.
+            // If the owners of stored objects must be recorded as well, the end of the answer waits for the end of the call, which includes that.
             on_recorded: objects_at.is_none().then_some(on_recorded),
             ..CallInput::new(Envelope::of_request(request), new_messages)
         };

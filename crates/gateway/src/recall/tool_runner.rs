@@ -89,8 +89,11 @@ impl ToolRunner<'_> {
     fn find(&self, call: &ToolCall, allowance: &Allowance) -> RecallReply {
         let Some(deferred) = self.deferred.filter(|_| allowance.rounds > 0) else {
             let text = match allowance.rounds {
-                0 => format!("no more of {} in this turn: answer with what is at hand", call.name),
-                _ => "every tool that there is can be called already".to_owned(),
+                0 => format!(
+                    "{} cannot be used again in this turn: answer with the information you have",
+                    call.name
+                ),
+                _ => "all tools can already be called".to_owned(),
             };
             return RecallReply::of(call, failed(text));
         };
@@ -103,7 +106,10 @@ impl ToolRunner<'_> {
 
     async fn answer_one(&self, call: &ToolCall, allowance: &mut Allowance) -> ToolAnswer {
         if allowance.rounds == 0 {
-            return failed(format!("no more of {} in this turn: answer with what is at hand", call.name));
+            return failed(format!(
+                "{} cannot be used again in this turn: answer with the information you have",
+                call.name
+            ));
         }
         let arguments = match call.arguments.trim() {
             "" => Ok(Value::Object(Map::new())),

@@ -176,27 +176,27 @@ impl Default for Metrics {
             freed_tokens: AtomicU64::new(0),
             recoveries: CounterFamily::new(
                 "throughline_recoveries_total",
-                "What was done to get calls through, by what it was.",
+                "Recovery steps of calls, by kind.",
                 ["step"],
             ),
             record_errors: CounterFamily::new(
                 "throughline_record_errors_total",
-                "Operations the record failed at, by kind.",
+                "Failed operations of the record, by kind.",
                 ["kind"],
             ),
             write_conflicts: CounterFamily::new(
                 "throughline_write_conflicts_total",
-                "Writes that another process was in the way of, by kind.",
+                "Writes of the record that conflicted with another process, by kind.",
                 ["kind"],
             ),
             record_reads: Histogram::new(
                 "throughline_record_read_seconds",
-                "Time a reading operation of the record took, with the wait for a connection.",
+                "Duration of reading operations of the record, including the wait for a connection.",
                 ADDED_BOUNDS,
             ),
             record_writes: Histogram::new(
                 "throughline_record_write_seconds",
-                "Time a writing operation of the record took, with the wait for a connection.",
+                "Duration of writing operations of the record, including the wait for a connection.",
                 ADDED_BOUNDS,
             ),
             warnings: AtomicU64::new(0),
@@ -204,12 +204,12 @@ impl Default for Metrics {
             added: Histogram::new("throughline_added_seconds", added, ADDED_BOUNDS),
             commit_wait: Histogram::new(
                 "throughline_commit_wait_seconds",
-                "Time the end of a whole answer was held back until the answer was in the record.",
+                "Time for which the end of an answer was held back until the answer was recorded.",
                 ADDED_BOUNDS,
             ),
             upstream: Histogram::new(
                 "throughline_upstream_seconds",
-                "Time a call to an upstream took, to the end of its answer.",
+                "Duration of calls to upstreams, to the end of the answer.",
                 UPSTREAM_BOUNDS,
             ),
             failures: Mutex::default(),
@@ -358,19 +358,14 @@ impl Metrics {
         self.calls.write(&mut out);
         self.tokens.write(&mut out);
         let cost = self.cost_micro_usd.load(Ordering::Relaxed) as f64 / MICROS_IN_A_DOLLAR;
-        head(&mut out, "throughline_cost_dollars_total", "What calls with a known price cost.", "counter");
+        head(&mut out, "throughline_cost_dollars_total", "Cost of calls with a known price.", "counter");
         let _ = writeln!(out, "throughline_cost_dollars_total {cost}");
         let unpriced = self.unpriced.load(Ordering::Relaxed);
         head(&mut out, "throughline_unpriced_calls_total", "Calls without a known price.", "counter");
         let _ = writeln!(out, "throughline_unpriced_calls_total {unpriced}");
         self.compactions.write(&mut out);
         let (name, freed) = ("throughline_freed_tokens_total", self.freed_tokens.load(Ordering::Relaxed));
-        head(
-            &mut out,
-            name,
-            "Estimated tokens by which compactions made the next prompt smaller.",
-            "counter",
-        );
+        head(&mut out, name, "Estimated tokens that compactions removed from the next prompt.", "counter");
         let _ = writeln!(out, "{name} {freed}");
         self.recoveries.write(&mut out);
         self.record_errors.write(&mut out);
@@ -379,7 +374,7 @@ impl Metrics {
         self.record_writes.write(&mut out);
         head(&mut out, "throughline_warnings_total", "Warnings to the operator of the gateway.", "counter");
         let _ = writeln!(out, "throughline_warnings_total {}", self.warnings.load(Ordering::Relaxed));
-        head(&mut out, "throughline_open_answers", "Answers that are on their way out.", "gauge");
+        head(&mut out, "throughline_open_answers", "Answers in progress.", "gauge");
         let _ = writeln!(out, "throughline_open_answers {}", self.open.load(Ordering::Relaxed));
         self.added.write(&mut out);
         self.commit_wait.write(&mut out);
@@ -391,7 +386,7 @@ impl Metrics {
 /// Renders the metrics of the fleet: the number of gateways, and this gateway's connections to the server.
 pub(crate) fn render_fleet(gateways: u32, pool: PoolStatus) -> String {
     let mut out = String::new();
-    head(&mut out, "throughline_gateways", "Gateways on this record, as this one sees it.", "gauge");
+    head(&mut out, "throughline_gateways", "Gateways on this record, as seen by this one.", "gauge");
     let _ = writeln!(out, "throughline_gateways {gateways}");
     let help =
         "Connections of this process to the database: allowed, open, idle, and callers that wait for one.";

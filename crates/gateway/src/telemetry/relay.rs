@@ -64,7 +64,7 @@ async fn write(
         }
         let lost = shared.outbox.take_lost();
         if lost > 0 {
-            warn(&shared, format!("{lost} live events were too many to tell other gateways"));
+            warn(&shared, format!("{lost} live events were not sent to other gateways: there were too many"));
         }
         if shared.gateways.load(Ordering::Relaxed) < 2 {
             continue;
@@ -76,7 +76,7 @@ async fn write(
             Ok(()) => failed = false,
             Err(error) if !failed => {
                 failed = true;
-                warn(&shared, format!("other gateways cannot be told of live events: {error}"));
+                warn(&shared, format!("live events cannot be sent to other gateways: {error}"));
             }
             Err(_) => {}
         }

@@ -67,7 +67,7 @@ impl ClientCommand {
                         Exit::Usage,
                         format!("{} cannot be started by `run`", client.title),
                     )
-                    .because("it is no program of its own")
+                    .because("it is not a separate program")
                     .hint(format!(
                         "`throughline serve --show {}` says how to point it at a gateway",
                         client.name

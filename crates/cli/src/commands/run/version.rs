@@ -64,7 +64,7 @@ impl VersionCheck {
         };
         if number(&version) > number(newest) {
             app.note(&format!(
-                "{} {version} is newer than {newest}, the newest that was tried; please report what does not work",
+                "{} {version} is newer than {newest}, the newest tested version; please report problems",
                 self.client.title
             ));
         }

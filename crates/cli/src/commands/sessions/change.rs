@@ -129,7 +129,7 @@ fn select(args: &SelectArgs, app: &App, selection: Selection) -> Result<(), CliE
     };
     let words = format!(
         "{done}: a model is sent {}, {} tokens (before: {}, {}), of a window of {}. \
-         Everything said since is kept. The conversation goes on in {}.",
+         Everything said since is kept. The conversation continues in {}.",
         counted(shown.len() as u64, "message", "messages"),
         thousands(tokens),
         thousands(before.messages),

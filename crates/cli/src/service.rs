@@ -46,7 +46,7 @@ enum ServiceCommand {
     Status,
     /// Show the log of the service
     Logs {
-        /// Lines
+        /// How many lines to show
         #[arg(long, short = 'n', default_value_t = 50)]
         lines: u32,
         /// Show new lines as they come

@@ -11,7 +11,7 @@ use crate::files::write_atomic;
 /// Write the manual pages into a folder
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The folder; it is made
+    /// The folder, created if missing
     folder: PathBuf,
 }
 

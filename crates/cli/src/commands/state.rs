@@ -37,7 +37,7 @@ pub(crate) struct StateArgs {
     /// Only entries of this kind (repeatable)
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
     kind: Vec<StateKind>,
-    /// Only what is open or in progress, and constraints
+    /// Show only open entries, entries in progress, and constraints
     #[arg(long)]
     open: bool,
     /// Whole texts, not only their beginning

@@ -72,7 +72,7 @@ struct NewArgs {
     /// Dollars its owner's calls may cost in thirty days
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     usd_per_month: Option<u64>,
-    /// Bytes of a body
+    /// Largest request body, in bytes
     #[arg(long, value_name = "BYTES")]
     max_body: Option<usize>,
     /// Print one JSON object
@@ -89,7 +89,7 @@ struct TokenListArgs {
 
 #[derive(Debug, Args)]
 struct RevokeArgs {
-    /// Its name
+    /// The name of the token
     #[arg(value_name = "NAME")]
     name: String,
 }

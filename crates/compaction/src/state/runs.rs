@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checks::check_of;
 use super::prose::weigh;
 use crate::act::{Act, ActOutcome, CallStatus, one_line, only_looks, slice_end, slice_start};
 
@@ -119,12 +120,22 @@ pub(crate) fn tells_run(line: &str, command: &str) -> bool {
     core_of(told) == core_of(command) || (start.len() < command.len() && told.starts_with(start))
 }
 
+/// Whether a test whose output went through a pipe printed something that sums nothing up: the status of the pipe is that
+/// of its last command, and what was printed may be any part of the output.
+fn hides_verdict(command: &str, outcome: &ActOutcome, printed: &str) -> bool {
+    command.contains(" | ")
+        && check_of(command) == Some("test")
+        && outcome.verdict.is_none()
+        && !printed.trim().is_empty()
+}
+
 fn ended(act: &Act, outcome: &ActOutcome, printed: &str, looks: bool) -> RunOutcome {
     if outcome.not_run {
         return RunOutcome::Refused;
     }
     match outcome.status {
         CallStatus::Failed => return RunOutcome::Failed,
+        CallStatus::Ok if hides_verdict(&act.target, outcome, printed) => return RunOutcome::Unknown,
         CallStatus::Ok => return RunOutcome::Ok,
         CallStatus::Unknown => {}
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
-use throughline_compaction::{Act, ActOutcome, CallAnswer, ToolFamily};
+use throughline_compaction::{AbsentMark, Act, ActOutcome, CallAnswer, ToolFamily};
 use throughline_transcript::{GroupKind, Groups, Message, Part, Role, Transcript};
 
 use crate::ui::text::glimpse;
@@ -322,7 +322,9 @@ impl BreakdownBuilder<'_> {
         }
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let command = self.commands.get(call_id).map_or("", String::as_str);
-        let answer = CallAnswer { family: ToolFamily::of(&name), command, text: &text, is_error };
+        let absent_mark = AbsentMark::of(&name, message.role());
+        let answer =
+            CallAnswer { family: ToolFamily::of(&name), command, text: &text, is_error, absent_mark };
         let failed = ActOutcome::read(&answer, number).failed();
         let tally = self.tool(&name);
         tally.results.add(length, tokens);

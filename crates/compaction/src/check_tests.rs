@@ -117,7 +117,7 @@ fn instructions_in_the_middle_are_facts() {
 fn an_error_that_was_made_good_is_history() {
     let mut middle = Vec::new();
     middle.extend(called("1", "terminal", r#"{"command":"make"}"#, "Exit code 2\nerror: no rule\n"));
-    middle.extend(called("2", "terminal", r#"{"command":"make"}"#, "done\n"));
+    middle.extend(called("2", "terminal", r#"{"command":"make"}"#, "Exit code 0\ndone\n"));
     assert_eq!(facts(middle, &said(Role::User, "go on")), Vec::<String>::new());
 }
 

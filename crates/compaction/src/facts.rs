@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use throughline_redact::Redactor;
 use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_into};
 
-use crate::act::{Act, ActOutcome, CallAnswer, ToolFamily, readable};
+use crate::act::{AbsentMark, Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::interner::{Insertion, Interner};
 use crate::preface::begins_notes;
@@ -221,6 +221,7 @@ impl Facts {
                                 command: &act.target,
                                 text: &told,
                                 is_error: *is_error,
+                                absent_mark: AbsentMark::of(&act.tool, message.role()),
                             };
                             act.outcome = Some(ActOutcome::read(&answer, index));
                         }

@@ -56,7 +56,7 @@ mod stems;
 mod summarise;
 mod view;
 
-pub use act::{Act, ActOutcome, CallAnswer, ToolFamily, one_line, thousands};
+pub use act::{AbsentMark, Act, ActOutcome, CallAnswer, ToolFamily, one_line, thousands};
 pub use anchors::{AnchorKind, scan_anchors};
 pub use assemble::assemble;
 pub use builtin::RuleSummariser;

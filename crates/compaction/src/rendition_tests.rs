@@ -46,7 +46,11 @@ fn an_old_result_becomes_one_line_on_every_wire() {
     let chat_call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"make all\"}"}}]}"#;
     let responses_call = r#"{"type":"function_call","call_id":"c1","name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"make all\"]}"}"#;
     let anthropic_call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"make all"}}]}"#;
-    let line = |tool: &str| format!("\"[{tool}] ran `make all` -> unknown, 300 lines\"");
+    let line = |tool: &str| {
+        // Claude Code marks every failure.
+        let status = if tool == "Bash" { "ok" } else { "unknown" };
+        format!("\"[{tool}] ran `make all` -> {status}, 300 lines\"")
+    };
     let cases = [
         (
             chat_call,

@@ -2,7 +2,7 @@
 //!
 //! Files are in `tests/golden`; `INSTA_UPDATE=always` writes them anew. Related nets, which are not repeated here:
 //! `basics.rs` (texts of help), `config/src/reference_tests.rs` (every setting is in `default.yaml`),
-//! `gateway/tests/gateway/golden_requests.rs` (bodies at the upstream) and `golden_lists.rs` beside it (routes, API,
+//! `gateway/tests/gateway/golden_requests.rs` and its folder (bodies at the upstream) and `golden_lists.rs` beside it (routes, API,
 //! metrics), `store/src/sqlite/migrate_tests.rs` (tables), `src/args_tests.rs` (commands and flags).
 
 use std::collections::BTreeSet;

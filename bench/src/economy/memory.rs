@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use throughline_replay::{Recording, RequestObserver, SentRequest};
 use throughline_store::{NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
-use throughline_transcript::{DecodeOptions, Message, decode};
+use throughline_transcript::{DecodeOptions, Message, Transcript};
 
 use crate::anchor::{AnchorFinder, stands_in};
 use crate::recall::{recalled, recalled_plainly};
@@ -137,7 +137,7 @@ fn said(recording: &Recording) -> impl Iterator<Item = (usize, &Message)> {
 fn messages_before(log: &[u8], line: usize) -> Option<usize> {
     let past: Vec<u8> =
         log.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).flatten().copied().collect();
-    Some(decode(past, &DecodeOptions::default()).ok()?.messages.len())
+    Some(Transcript::decode(past, &DecodeOptions::default()).ok()?.messages.len())
 }
 
 /// The anchors of every call that were in the conversation before it.

@@ -168,66 +168,70 @@ fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Compares a summary with the ledger and mends it within `room_tokens`.
-pub fn check(
-    document: &mut SummaryDocument,
-    request: &SummaryRequest<'_>,
-    maker: Maker,
-    redactor: Option<&Redactor>,
-    room_tokens: u64,
-) -> FactReport {
-    let mut report = FactReport::default();
-    // Secrets of the source are masked wherever they stand, also where nothing around them gives them away.
-    let widened = redactor.filter(|_| !request.ledger.secrets().is_empty());
-    let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
-    let redactor = widened.as_ref().or(redactor);
-    if let Some(redactor) = redactor {
-        report.redacted_in_summary = redact_document(document, redactor);
-        report.redacted = report.redacted_in_summary.max(request.ledger.secrets().len());
-    }
-    if maker == Maker::Model {
-        report.removed_strings = remove_invented(document, request);
-        report.removed = report.removed_strings.len();
-    }
-    let mut facts = important_facts(request);
-    if let Some(redactor) = redactor {
-        facts.retain_mut(|fact| match redactor.redact(&fact.text) {
-            Cow::Borrowed(_) => true,
-            // A sentence or command with a secret in it is listed with a mask. An exact string that is a secret would be
-            // nothing but a mask, and a mask is no fact.
-            Cow::Owned(masked) => {
-                let quotes = matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command);
-                fact.text = masked;
-                quotes
-            }
-        });
-    }
-    report.important = facts.len();
-    let markdown = document.to_markdown();
-    let text = single_spaced(&markdown);
-    let mut told: FxHashSet<&str> = FxHashSet::default();
-    scan_anchors(&markdown, |anchor, _| {
-        told.insert(anchor);
-    });
-    let mut missing = Vec::new();
-    for fact in facts {
-        if told.contains(fact.text.as_str()) || text.contains(single_spaced(&fact.text).as_str()) {
-            report.kept += 1
-        } else {
-            missing.push(fact)
+impl SummaryDocument {
+    /// Compares a summary with the ledger and mends it within `room_tokens`.
+    pub fn check(
+        &mut self,
+        request: &SummaryRequest<'_>,
+        maker: Maker,
+        redactor: Option<&Redactor>,
+        room_tokens: u64,
+    ) -> FactReport {
+        let mut report = FactReport::default();
+        // Secrets of the source are masked wherever they stand, also where nothing around them gives them away.
+        let widened = redactor.filter(|_| !request.ledger.secrets().is_empty());
+        let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
+        let redactor = widened.as_ref().or(redactor);
+        if let Some(redactor) = redactor {
+            report.redacted_in_summary = redact_document(self, redactor);
+            report.redacted = report.redacted_in_summary.max(request.ledger.secrets().len());
         }
+        if maker == Maker::Model {
+            report.removed_strings = remove_invented(self, request);
+            report.removed = report.removed_strings.len();
+        }
+        let mut facts = important_facts(request);
+        if let Some(redactor) = redactor {
+            facts.retain_mut(|fact| match redactor.redact(&fact.text) {
+                Cow::Borrowed(_) => true,
+                // A sentence or command with a secret in it is listed with a mask. An exact string that is a secret would be
+                // nothing but a mask, and a mask is no fact.
+                Cow::Owned(masked) => {
+                    let quotes =
+                        matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command);
+                    fact.text = masked;
+                    quotes
+                }
+            });
+        }
+        report.important = facts.len();
+        let markdown = self.to_markdown();
+        let text = single_spaced(&markdown);
+        let mut told: FxHashSet<&str> = FxHashSet::default();
+        scan_anchors(&markdown, |anchor, _| {
+            told.insert(anchor);
+        });
+        let mut missing = Vec::new();
+        for fact in facts {
+            if told.contains(fact.text.as_str()) || text.contains(single_spaced(&fact.text).as_str()) {
+                report.kept += 1
+            } else {
+                missing.push(fact)
+            }
+        }
+        if maker == Maker::Rules {
+            // The rules have chosen among sentences and errors already; what they may have missed are exact names.
+            missing.retain(|fact| {
+                !matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command)
+            });
+        }
+        let room_tokens = match maker {
+            Maker::Rules => room_tokens.min(request.budget_tokens * NAMES_PERCENT / 100),
+            Maker::Model => room_tokens,
+        };
+        attach(self, missing, request, room_tokens, &mut report);
+        report
     }
-    if maker == Maker::Rules {
-        // The rules have chosen among sentences and errors already; what they may have missed are exact names.
-        missing
-            .retain(|fact| !matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command));
-    }
-    let room_tokens = match maker {
-        Maker::Rules => room_tokens.min(request.budget_tokens * NAMES_PERCENT / 100),
-        Maker::Model => room_tokens,
-    };
-    attach(document, missing, request, room_tokens, &mut report);
-    report
 }
 
 fn redact_document(document: &mut SummaryDocument, redactor: &Redactor) -> usize {

@@ -44,6 +44,6 @@ pub use loader::{Loaded, Loader, SettingValue};
 pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning};
 pub use settings::{
     CacheTtl, CompressionSettings, EconomyMode, EconomySettings, EngineFallback, GatewayUpstream,
-    LcmSettings, LogForm, RetentionSettings, Settings, WireChoice, model_fits,
+    LcmSettings, LogForm, RetentionSettings, Settings, WireChoice,
 };
 pub use window_setting::{WindowScope, WindowSetting};

@@ -462,11 +462,13 @@ fn best_fit<'a, V>(entries: &'a BTreeMap<String, V>, model: &str) -> Option<(&'a
         .map(|(pattern, value)| (pattern.as_str(), value))
 }
 
-/// Whether a pattern of a model's name fits a name, in any case. One with `*` must fit the whole name, one without may
-/// stand anywhere in it.
-#[must_use]
-pub fn model_fits(pattern: &str, model: &str) -> bool {
-    fits(&pattern.to_lowercase(), &model.to_lowercase())
+impl GatewayUpstream {
+    /// Whether a pattern of a model's name fits a name, in any case. One with `*` must fit the whole name, one without may
+    /// stand anywhere in it.
+    #[must_use]
+    pub fn model_fits(pattern: &str, model: &str) -> bool {
+        fits(&pattern.to_lowercase(), &model.to_lowercase())
+    }
 }
 
 /// Whether a pattern fits a name. Each piece between stars is taken at its first place after the one before,

@@ -1,7 +1,7 @@
 //! The limits of a model: its window, its threshold, what is reserved, each with where it came from.
 //!
 //! This is the only place where they are resolved. Every command collects what it knows into [`LimitSources`] and shows
-//! what [`resolve_limits`] makes of it, so the same settings give the same answer everywhere. Not for: reading settings,
+//! what [`LimitSources::resolve`] makes of it, so the same settings give the same answer everywhere. Not for: reading settings,
 //! asking endpoints, and dividing a threshold into budgets.
 
 use throughline_config::{Settings, WindowScope, WindowSetting};
@@ -82,36 +82,38 @@ impl RecordedClient {
     }
 }
 
-/// Resolves the limits of a model.
-#[must_use]
-pub fn resolve_limits(sources: &LimitSources<'_>) -> ResolvedLimits {
-    let LimitSources { model, settings, .. } = *sources;
-    let known = sources.catalogue.of(model);
-    let configured = sources.configured.filter(|setting| setting.counts_for(model));
-    let unused_window = sources.configured.filter(|setting| !setting.counts_for(model)).map(unused_words);
-    let model_override = settings
-        .model
-        .for_model(model)
-        .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
-    // A client of a recorded conversation may have had less than the model has, never more.
-    let recorded = sources.recorded.and_then(RecordedClient::window);
-    let recorded =
-        recorded.filter(|(tokens, _)| known.facts.entry.is_none() || *tokens < known.facts.window_tokens);
-    let window = WindowFacts {
-        configured: configured.map(|setting| (setting.tokens, setting.origin.clone())),
-        model_override,
-        endpoint: sources.endpoint,
-        learnt: sources.learnt,
-        refused_beyond: None,
-        recorded,
-        seller_limit: sources.provider.and_then(|kind| kind.window_limit_tokens(model)),
-        catalogue: known.clone(),
+impl LimitSources<'_> {
+    /// Resolves the limits of a model.
+    #[must_use]
+    pub fn resolve(&self) -> ResolvedLimits {
+        let Self { model, settings, .. } = *self;
+        let known = self.catalogue.of(model);
+        let configured = self.configured.filter(|setting| setting.counts_for(model));
+        let unused_window = self.configured.filter(|setting| !setting.counts_for(model)).map(unused_words);
+        let model_override = settings
+            .model
+            .for_model(model)
+            .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
+        // A client of a recorded conversation may have had less than the model has, never more.
+        let recorded = self.recorded.and_then(RecordedClient::window);
+        let recorded =
+            recorded.filter(|(tokens, _)| known.facts.entry.is_none() || *tokens < known.facts.window_tokens);
+        let window = WindowFacts {
+            configured: configured.map(|setting| (setting.tokens, setting.origin.clone())),
+            model_override,
+            endpoint: self.endpoint,
+            learnt: self.learnt,
+            refused_beyond: None,
+            recorded,
+            seller_limit: self.provider.and_then(|kind| kind.window_limit_tokens(model)),
+            catalogue: known.clone(),
+        }
+        .resolve();
+        let provider = self.provider.map_or("", EndpointKind::name);
+        let threshold = threshold_for(&settings.compression, provider, model);
+        let policy = limit_policy(settings, &threshold, window.tokens, self.output_cap_tokens);
+        ResolvedLimits { window, unused_window, known, threshold, policy }
     }
-    .resolve();
-    let provider = sources.provider.map_or("", EndpointKind::name);
-    let threshold = threshold_for(&settings.compression, provider, model);
-    let policy = limit_policy(settings, &threshold, window.tokens, sources.output_cap_tokens);
-    ResolvedLimits { window, unused_window, known, threshold, policy }
 }
 
 impl ResolvedLimits {

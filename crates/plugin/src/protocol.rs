@@ -8,10 +8,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The version spoken here. Both sides say theirs first; a host speaks with engines of this version only.
-pub const PROTOCOL_VERSION: u64 = 1;
+pub(crate) const PROTOCOL_VERSION: u64 = 1;
 
 /// Every message of the protocol, as a JSON Schema.
-pub const PROTOCOL_SCHEMA: &str = include_str!("../engine-protocol.schema.json");
+pub(crate) const PROTOCOL_SCHEMA: &str = include_str!("../engine-protocol.schema.json");
 
 /// Methods a host asks an engine.
 pub(crate) mod method {

@@ -60,18 +60,20 @@ pub enum ReplayError {
     Managed(#[from] SessionError),
 }
 
-/// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.
-pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
-    observed(recording, options, None).await
-}
+impl Recording {
+    /// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.
+    pub async fn replay(&self, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
+        observed(self, options, None).await
+    }
 
-/// The same, and `observer` is given every request of the conversation that the managed call sends.
-pub async fn replay_observed(
-    recording: &Recording,
-    options: &ReplayOptions,
-    observer: RequestObserver,
-) -> Result<SessionReplay, ReplayError> {
-    observed(recording, options, Some(observer)).await
+    /// The same, and `observer` is given every request of the conversation that the managed call sends.
+    pub async fn replay_observed(
+        &self,
+        options: &ReplayOptions,
+        observer: RequestObserver,
+    ) -> Result<SessionReplay, ReplayError> {
+        observed(self, options, Some(observer)).await
+    }
 }
 
 async fn observed(

@@ -49,19 +49,21 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Every rule of the wire that the list breaks, in order of place. Calls of the very last answer may still be open:
-/// their results are on the way.
-#[must_use]
-pub fn violations(wire_format: WireFormat, messages: &[Message], groups: &Groups) -> Vec<Violation> {
-    let mut found = Vec::new();
-    check_pairs(messages, groups, &call_ids(messages), &mut found);
-    check_adjacency(wire_format, messages, groups, &mut found);
-    check_leading_role(messages, &mut found);
-    check_roles(wire_format, messages, &mut found);
-    check_content(wire_format, messages, &mut found);
-    check_reasoning(wire_format, messages, &mut found);
-    found.sort_by_key(|violation| violation.message);
-    found
+impl Violation {
+    /// Every rule of the wire that the list breaks, in order of place. Calls of the very last answer may still be open:
+    /// their results are on the way.
+    #[must_use]
+    pub fn find(wire_format: WireFormat, messages: &[Message], groups: &Groups) -> Vec<Self> {
+        let mut found = Vec::new();
+        check_pairs(messages, groups, &call_ids(messages), &mut found);
+        check_adjacency(wire_format, messages, groups, &mut found);
+        check_leading_role(messages, &mut found);
+        check_roles(wire_format, messages, &mut found);
+        check_content(wire_format, messages, &mut found);
+        check_reasoning(wire_format, messages, &mut found);
+        found.sort_by_key(|violation| violation.message);
+        found
+    }
 }
 
 fn push(found: &mut Vec<Violation>, kind: ViolationKind, message: usize, detail: String) {

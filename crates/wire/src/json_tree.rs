@@ -5,7 +5,7 @@
 //! form, so that what comes out is what the provider would have written: an emoji whose two halves were parted by a
 //! delta is whole again.
 
-use throughline_transcript::{RawJson, unescape, write_json_string};
+use throughline_transcript::{JsonStr, RawJson};
 
 /// Members that name or number something. Servers repeat them in every delta; appending would double them.
 const NAMING: [&str; 9] = ["id", "type", "index", "role", "name", "format", "object", "status", "signature"];
@@ -181,7 +181,7 @@ pub(crate) fn write_object(members: &[(String, JsonNode)], out: &mut String) {
         if index > 0 {
             out.push(',');
         }
-        write_json_string(name, out);
+        JsonStr::write(name, out);
         out.push(':');
         value.write(out);
     }
@@ -250,7 +250,7 @@ impl TextTap {
         };
         let ready = piece.len() - half_pair_bytes(piece);
         self.held = piece.get(ready..).unwrap_or_default().to_owned();
-        unescape(piece.get(..ready).unwrap_or_default())
+        JsonStr::unescape(piece.get(..ready).unwrap_or_default())
     }
 }
 

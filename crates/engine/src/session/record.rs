@@ -14,6 +14,7 @@ use tokio::task::{JoinError, JoinHandle};
 use super::{SessionError, SessionSetup};
 use crate::decide::guard::{GUARD_NAME, GuardState};
 use crate::host::Host;
+use crate::limits::target::ModelTarget;
 use crate::prompt::view::LiveView;
 
 /// What was learnt about a model's tokens is kept under this name.
@@ -155,14 +156,16 @@ fn kept<T: serde::de::DeserializeOwned + Default>(
     Ok(guard.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default())
 }
 
-/// The window of a model that an error stated, if one ever did.
-pub fn learnt_window(
-    store: &dyn Store,
-    scope: &GuardScope,
-    now_ms: Millis,
-) -> Result<Option<u64>, StoreError> {
-    let guard = store.guard(scope, LEARNT_WINDOW, now_ms)?;
-    Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
+impl ModelTarget {
+    /// The window of a model that an error stated, if one ever did.
+    pub fn learnt_window(
+        store: &dyn Store,
+        scope: &GuardScope,
+        now_ms: Millis,
+    ) -> Result<Option<u64>, StoreError> {
+        let guard = store.guard(scope, LEARNT_WINDOW, now_ms)?;
+        Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
+    }
 }
 
 /// What was learnt of a model, from the record.

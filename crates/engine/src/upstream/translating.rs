@@ -85,7 +85,7 @@ impl TranslatingUpstream {
         let translated =
             request.translate(self.spoken, self.cap, asked_secs).map_err(|error| error.to_string())?;
         self.tell(&translated.left_out);
-        let headers = headers_on(self.spoken, call.headers);
+        let headers = ModelTarget::headers_on(self.spoken, call.headers);
         let over = OutgoingCall {
             wire_format: self.spoken,
             body: translated.body.into(),
@@ -260,10 +260,12 @@ impl ModelTarget {
     }
 }
 
-/// A caller's headers as a server of this wire wants them: keys under its name, and nothing that only others read.
-#[must_use]
-pub fn headers_on(spoken: WireFormat, headers: Vec<(String, String)>) -> Vec<(String, String)> {
-    headers.into_iter().filter_map(|header| header_on(spoken, header)).collect()
+impl ModelTarget {
+    /// A caller's headers as a server of this wire wants them: keys under its name, and nothing that only others read.
+    #[must_use]
+    pub fn headers_on(spoken: WireFormat, headers: Vec<(String, String)>) -> Vec<(String, String)> {
+        headers.into_iter().filter_map(|header| header_on(spoken, header)).collect()
+    }
 }
 
 /// A header as the other wire has it; `None` for what nobody reads there.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use throughline_compaction::{
-    Maker, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, find_summary,
+    Maker, SummariseError, Summariser, SummaryDocument, SummaryFrame, SummaryFuture, SummaryRequest,
 };
 use throughline_engine::{
     Automatic, CallPolicy, CompactionResult, CompressRequest, Host, LockPolicy, ManagedSession,
@@ -17,10 +17,10 @@ use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallReader
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::{
     CallNames, Holder, IdLength, Millis, NewMessage, NewSession, NodeLink, Origin, Owner, SessionId,
-    SqliteStore, Store, SummaryId, ViewMessage, node_problems,
+    SqliteStore, Store, SummaryId, ViewMessage,
 };
 use throughline_tokens::{ContentProfile, LimitPolicy, TokenModel};
-use throughline_transcript::{Groups, Message, WireFormat, violations};
+use throughline_transcript::{Groups, Message, Violation, WireFormat};
 use tokio_util::sync::CancellationToken;
 
 /// A clock that goes on with every look, and numbers that only count up.
@@ -305,7 +305,7 @@ impl Stage {
             _ => None,
         });
         let message = throughline_transcript::decode_message_text(found.unwrap()).unwrap();
-        assert!(find_summary(&message).is_some(), "{}", message.text());
+        assert!(SummaryFrame::find(&message).is_some(), "{}", message.text());
         message.text().into_owned()
     }
 
@@ -336,14 +336,14 @@ impl Stage {
             };
             links.insert(summary.id, link);
         }
-        assert_eq!(node_problems(&links), []);
+        assert_eq!(NodeLink::problems(&links), []);
         self.check_covered();
         let messages: Vec<Message> = self
             .shown()
             .iter()
             .map(|item| throughline_transcript::decode_message_text(item.json().to_owned()).unwrap())
             .collect();
-        let broken = violations(self.wire_format, &messages, &Groups::of(&messages));
+        let broken = Violation::find(self.wire_format, &messages, &Groups::of(&messages));
         assert!(broken.is_empty(), "{broken:?}");
     }
 

@@ -6,7 +6,6 @@
 //! number cannot be judged, and passes.
 
 use memchr::memmem::Finder;
-use throughline_search::case_fold::fold_text;
 use throughline_search::query::{ParsedQuery, QueryTerm, SearchMethod};
 
 /// Of many words, and of the atoms of one, these are looked for.
@@ -51,7 +50,7 @@ impl Prefilter {
             folded.push_str(json);
             folded.make_ascii_lowercase();
         } else {
-            fold_text(json, folded);
+            ParsedQuery::fold_text(json, folded);
         }
         unhyphened.clear();
         let may_answer = wanted.iter().all(|traces| {

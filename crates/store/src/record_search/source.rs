@@ -1,6 +1,6 @@
 //! What a search reads of a record. Every engine implements this; the rest of a search is the same for all.
 //!
-//! The index numbers rows in the order they came: messages from 0, pieces of artifacts from `ARTIFACT_ROWS`. Which message or piece a
+//! The index numbers rows in the order they came: messages from 0, pieces of artifacts from `SegmentLayout::ARTIFACT_ROWS`. Which message or piece a
 //! number means is the engine's to say. Not for: writing the index.
 
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 //! How a list stands in its text (gaps, separators) is known to `throughline_transcript`; here it is given only the list,
 //! so that the members around it can change too.
 
-use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript};
 
 use crate::request::error::RequestError;
 
@@ -25,7 +25,7 @@ impl RequestMessages {
     /// Reads a list of messages. The text is checked here; a syntax error comes back as `None`, because only the caller
     /// can say where in the body it lies.
     pub(crate) fn read(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
-        match decode(json.as_bytes().to_vec(), &DecodeOptions::default()) {
+        match Transcript::decode(json.as_bytes().to_vec(), &DecodeOptions::default()) {
             Ok(transcript) => Ok(Some(Self::Read(transcript))),
             Err(error) => not_syntax(error, member),
         }
@@ -34,7 +34,7 @@ impl RequestMessages {
     /// Reads the text given in place of a list.
     pub(crate) fn read_text(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
         let framed = [TEXT_FRAME.0, json, TEXT_FRAME.1].concat();
-        match decode(framed.into_bytes(), &DecodeOptions::default()) {
+        match Transcript::decode(framed.into_bytes(), &DecodeOptions::default()) {
             Ok(transcript) => Ok(Some(Self::ReadText(transcript))),
             Err(error) => not_syntax(error, member),
         }

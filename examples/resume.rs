@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use std::sync::Arc;
-use throughline::{Answer, MemoryStore, Session, SessionBuilder, SessionError, Store, upstream_fn};
+use throughline::{MemoryStore, Session, SessionBuilder, SessionError, SessionId, Store, upstream_fn};
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn main() -> Result<(), SessionError> {
@@ -10,8 +10,8 @@ pub(crate) async fn main() -> Result<(), SessionError> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut session = builder(&store).build().await?;
     session.send("Which port does the server use?").await?;
-    let id = session.id().clone();
-    let answer: Answer = builder(&store).resume(id).build().await?.send("And the tests?").await?;
+    let id: SessionId = session.id().clone();
+    let answer = builder(&store).resume(id).build().await?.send("And the tests?").await?;
     println!("{}", answer.text());
     Ok(())
 }

@@ -8,6 +8,7 @@ use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, PrefixCache};
 use throughline_tokens::TokenModel;
 use throughline_transcript::WireFormat;
+use throughline_wire::Request;
 
 use crate::baseline::{Baseline, PromptError};
 use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
@@ -66,13 +67,14 @@ impl Recording {
         observed(self, options, None).await
     }
 
-    /// The same, and `observer` is given every request of the conversation that the managed call sends.
+    /// The same, and `see` is given every request of the conversation that the managed call sends, with the place of the call
+    /// in [`calls`](Self::calls). It sees no request for notes, for reading again or for tools.
     pub async fn replay_observed(
         &self,
         options: &ReplayOptions,
-        observer: RequestObserver,
+        see: impl Fn(usize, &Request) + Send + Sync + 'static,
     ) -> Result<SessionReplay, ReplayError> {
-        observed(self, options, Some(observer)).await
+        observed(self, options, Some(RequestObserver::new(see))).await
     }
 }
 

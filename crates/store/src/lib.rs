@@ -113,7 +113,7 @@ pub use status::StoreStatus;
 pub use store::{Dependants, Store};
 pub use throughline_search::{MatchedWords, SearchMode, Snippet};
 #[cfg(feature = "sqlite")]
-pub use upkeep::{IdleTree, OperatorAction, OwnerTraces, RemovalReport, RetentionPolicy, StoreUpkeep};
+pub use upkeep::{OperatorAction, RemovalReport, RetentionPolicy, StoreUpkeep};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{Child, NewNode, NodeHead, SummaryNode};

@@ -1,6 +1,6 @@
 //! What reading a stream can end in: more to come, an error, an answer that was cut short.
 //!
-//! Shared by the readers of all wire formats and by [`AnswerStream`](crate::AnswerStream).
+//! Shared by the readers of all wire formats and by `AnswerStream`.
 
 use throughline_transcript::WireFormat;
 

@@ -78,8 +78,8 @@ pub use session::{
     RecallAccess, RecordPolicy, RecordTiming, SessionError, SessionSetup,
 };
 pub use summary::{
-    ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, RouteHealth,
-    SummariserSource, SummaryHost, SummaryRoute, SummarySetup,
+    ModelAnswer, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, RouteHealth, SummariserSource,
+    SummaryHost, SummaryRoute, SummarySetup,
 };
 pub use upstream::{
     AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,

@@ -205,12 +205,3 @@ pub struct SummaryParams {
     #[serde(default)]
     pub max_tokens: Option<u64>,
 }
-
-/// A summary by the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SummaryText {
-    /// The summary.
-    pub text: String,
-    /// The model that wrote it.
-    pub author: String,
-}

@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+use throughline_engine::ModelAnswer;
 
-use crate::protocol::{SummaryParams, SummaryText};
+use crate::protocol::SummaryParams;
 
 /// An answer of the host on its way; words when there is none.
 pub type ServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
@@ -15,7 +16,7 @@ pub type ServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> +
 /// What a host offers to one engine of one conversation.
 pub trait HostServices: Send + Sync {
     /// A summary.
-    fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, SummaryText>;
+    fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, ModelAnswer>;
 
     /// A value the engine kept.
     fn get<'a>(&'a self, key: &'a str) -> ServiceFuture<'a, Option<Value>>;
@@ -60,7 +61,7 @@ impl PlainServices {
 }
 
 impl HostServices for PlainServices {
-    fn summarise<'a>(&'a self, _wish: &'a SummaryParams) -> ServiceFuture<'a, SummaryText> {
+    fn summarise<'a>(&'a self, _wish: &'a SummaryParams) -> ServiceFuture<'a, ModelAnswer> {
         Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
     }
 

@@ -10,7 +10,7 @@ fn candidate(place: u32, score: f64, text: &str) -> PassageCandidate<u32> {
         score,
         holds_all: false,
         spans: vec![(i64::from(place), 0..text.len())],
-        words: TextWords(&text).set(),
+        words: TextWords(text).set(),
     }
 }
 

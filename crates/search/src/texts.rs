@@ -54,7 +54,7 @@ impl TextPassage {
                     score: commonness.score(&weights, &window.tally),
                     holds_all: question.len() > 1 && window.tally.matched() == question.len(),
                     spans: vec![(at as i64, window.range.clone())],
-                    words: TextWords(&shown).set(),
+                    words: TextWords(shown).set(),
                 });
             }
         }

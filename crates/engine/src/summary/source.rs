@@ -64,8 +64,8 @@ impl ModelQuestion<'_> {
     pub const TASK: &'static str = "recall";
 }
 
-/// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An answer: to a question, or the summary that an engine in another process asked for.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ModelAnswer {
     /// Its words.
     pub text: String,
@@ -74,4 +74,5 @@ pub struct ModelAnswer {
 }
 
 /// An answer on its way; words when there is none.
-pub type ModelAnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;
+pub(crate) type ModelAnswerFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;

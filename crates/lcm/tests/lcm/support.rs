@@ -1,6 +1,7 @@
 //! Conversations in a record, compacted by the engine through the managed call.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,9 +10,9 @@ use throughline_compaction::{
 };
 use throughline_engine::{
     Automatic, CallPolicy, CompactionResult, CompressRequest, Host, LockPolicy, ManagedSession,
-    ManualCompaction, ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelTarget, PieceSender, PriceSource,
-    RecordPolicy, SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy, Upstream,
-    UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
+    ManualCompaction, ModelAnswer, ModelQuestion, ModelTarget, PieceSender, PriceSource, RecordPolicy,
+    SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamFailure,
+    UpstreamFailureCause, UpstreamFuture,
 };
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallReader};
 use throughline_provider::{CachePolicy, OutgoingCall};
@@ -115,7 +116,10 @@ impl SummariserSource for Scripted {
         Arc::new(Scripted(Arc::clone(&self.0)))
     }
 
-    fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
+    fn answer<'a>(
+        &'a self,
+        question: &'a ModelQuestion<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>> {
         self.0.questions.lock().unwrap().push(question.text.to_owned());
         let number =
             question.text.split("message ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("0");

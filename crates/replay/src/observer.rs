@@ -1,11 +1,11 @@
-//! Requests of a replay as they were sent, for measurements of what the model was shown.
+//! The requests of a replay as they were sent, for measuring what the model was shown.
 
 use std::fmt;
 use std::sync::Arc;
 
 use throughline_wire::Request;
 
-/// Is given every request of the conversation, in order, with the place of its call in the recording.
+/// Receives every request of the conversation, in order, with the index of its call in the recording.
 #[derive(Clone)]
 pub(crate) struct RequestObserver(Arc<dyn Fn(usize, &Request) + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! What a view shows of nodes.
+//! Tests of how a view shows nodes.
 
 use throughline_compaction::SummaryFrame;
 use throughline_store::{MessageRun, SessionId, SummaryId, SummaryNode};

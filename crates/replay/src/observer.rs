@@ -7,7 +7,9 @@ use throughline_wire::Request;
 
 /// Receives every request of the conversation, in order, with the index of its call in the recording.
 #[derive(Clone)]
-pub(crate) struct RequestObserver(Arc<dyn Fn(usize, &Request) + Send + Sync>);
+pub(crate) struct RequestObserver(Arc<SeeRequest>);
+
+type SeeRequest = dyn Fn(usize, &Request) + Send + Sync;
 
 impl RequestObserver {
     pub(crate) fn new(see: impl Fn(usize, &Request) + Send + Sync + 'static) -> Self {

@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use throughline_engine::{ToolOutputPolicy, ToolSchema};
 use throughline_lcm::{RecallToolset, RecordTools};
-use throughline_replay::{
-    Bill, ClientPrompt, Recording, ReplayOptions, SessionReplay, SummaryCost, replay, replay_observed,
-};
+use throughline_replay::{Bill, ClientPrompt, Recording, ReplayOptions, SessionReplay, SummaryCost};
 use throughline_tokens::{Catalogue, Economy, LimitPolicy, ToolDeferral};
 
 use crate::anchor::AnchorFinder;
@@ -350,11 +348,11 @@ async fn replayed(
             watched.and_then(|(watch, seen)| Some((watch.session(name)?.watch(), &watch.marks, seen)));
         let report = match watched {
             Some((watched, marks, seen)) => {
-                let report = replay_observed(&recording, &options, watched.observer()).await;
+                let report = recording.replay_observed(&options, watched.observer()).await;
                 watched.end(marks, seen)?;
                 report
             }
-            None => replay(&recording, &options).await,
+            None => recording.replay(&options).await,
         };
         let report = report.map_err(|error| format!("{}: {error}", recorded.name))?;
         rows.push((agent.map_or_else(|| name.to_owned(), |agent| format!("{name}/{agent}")), report));

@@ -1,8 +1,6 @@
 //! Sizes and budgets for the benchmarks, computed by the product's own estimator.
 
-use throughline_compaction::{
-    Attempt, Budgets, Conversation, Options, PayCheck, PruneRules, RuleSummariser, compact,
-};
+use throughline_compaction::{Attempt, Budgets, Conversation, Options, PayCheck, PruneRules, RuleSummariser};
 use throughline_redact::Redactor;
 use throughline_tokens::{ContentProfile, Family, LimitPolicy, Limits, TextProfile, TokenModel};
 use throughline_transcript::Message;
@@ -63,7 +61,7 @@ impl Estimator {
             count_message: &|message| self.message(message),
             clock_us,
         };
-        pollster::block_on(compact(conversation, &options, &RuleSummariser))
+        pollster::block_on(conversation.compact(&options, &RuleSummariser))
     }
 
     /// The default budgets, except for the share of the tail.

@@ -19,7 +19,7 @@ use throughline_store::{
 use throughline_testkit::big_transcript;
 use throughline_tokens::{ContentProfile, LimitPolicy, TokenModel, Usage};
 use throughline_transcript::{
-    DecodeOptions, Message, RawJson, Role, SharedText, WireFormat, compact_json_string, decode,
+    DecodeOptions, Message, RawJson, Role, SharedText, Transcript, WireFormat, compact_json_string,
     decode_message, text_message,
 };
 use throughline_wire::{Answer, AnswerDraft, Request, RequestParts, System};
@@ -167,7 +167,7 @@ async fn measure(wire_format: WireFormat, store: Arc<dyn Store>) -> Result<Figur
     let fixed = Fixed::new(wire_format);
     let envelope = Envelope::build(wire_format, &fixed.parts()).map_err(told)?;
     let json = big_transcript(wire_format, BYTES, MESSAGES, 5);
-    let messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
+    let messages = Transcript::decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
     let incoming = messages.into_iter().map(IncomingMessage::from).collect();
     session.call(CallInput::new(envelope.clone(), incoming)).await.map_err(told)?;
     let (mut times, mut scratch) = (Vec::with_capacity(CALLS), Vec::new());

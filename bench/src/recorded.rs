@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use throughline_transcript::{DecodeError, DecodeOptions, Transcript, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Transcript};
 
 /// A session with the name of its file.
 pub(crate) struct Recorded {
@@ -39,13 +39,14 @@ pub(crate) fn sessions(folder: &Path) -> Result<Vec<Recorded>, String> {
     for path in files(folder)? {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = read(&path)?;
-        match decode(bytes.clone(), &DecodeOptions::default()) {
+        match Transcript::decode(bytes.clone(), &DecodeOptions::default()) {
             Ok(transcript) => found.push(Recorded { name, transcript }),
             Err(DecodeError::Several { count }) => {
                 for number in 1..=count {
                     let options = DecodeOptions { pick: Some(number), ..DecodeOptions::default() };
                     let name = format!("{}-{number}.{name}", name.split('.').next().unwrap_or_default());
-                    let transcript = decode(bytes.clone(), &options).map_err(|e| format!("{name}: {e}"))?;
+                    let transcript =
+                        Transcript::decode(bytes.clone(), &options).map_err(|e| format!("{name}: {e}"))?;
                     found.push(Recorded { name, transcript });
                 }
             }

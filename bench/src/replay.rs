@@ -6,7 +6,7 @@ use std::path::Path;
 
 use throughline_engine::ToolOutputPolicy;
 use throughline_provider::CacheTtl;
-use throughline_replay::{Bill, Recording, ReplayOptions, SummaryCost, replay};
+use throughline_replay::{Bill, Recording, ReplayOptions, SummaryCost};
 use throughline_tokens::{Catalogue, LimitPolicy};
 
 use crate::recorded::{Recorded, sessions};
@@ -185,7 +185,7 @@ async fn replayed(recorded: &Recorded, terms: Terms) -> Result<Vec<Row>, String>
             client: None,
             own_tools: Vec::new(),
         };
-        let report = replay(&talk, &options).await.map_err(|error| format!("{}: {error}", recorded.name))?;
+        let report = talk.replay(&options).await.map_err(|error| format!("{}: {error}", recorded.name))?;
         let name = recorded.name.split('.').next().unwrap_or_default();
         let name = agent.map_or_else(|| name.to_owned(), |agent| format!("{name}/{agent}"));
         rows.push(Row { name, without: report.without, with: report.with, logged: report.logged });

@@ -100,7 +100,7 @@ pub(crate) fn all_text(message: &Message, count: Counting) -> String {
             Part::ToolCall { name, arguments, .. } if count == Counting::Everything => {
                 out.push_str(&message.str(*name));
                 out.push(' ');
-                out.push_str(&throughline_transcript::unescape(&message.arguments_text(*arguments)));
+                out.push_str(&throughline_transcript::JsonStr::unescape(&message.arguments_text(*arguments)));
             }
             Part::ToolCall { arguments, .. } => {
                 push_strings(RawJson(message.arguments_text(*arguments).trim()), ARGUMENT_DEPTH, &mut out);

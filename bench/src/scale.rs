@@ -8,7 +8,7 @@ use std::time::Instant;
 use throughline_compaction::{Conversation, Ledger};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Groups, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat};
 
 use crate::measure::Estimator;
 
@@ -64,7 +64,7 @@ pub(crate) fn one(path: &Path) -> Result<String, String> {
     let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
     let megabytes = bytes.len() as f64 / 1e6;
     let started = Instant::now();
-    let transcript = decode(bytes, &DecodeOptions::default()).map_err(|e| e.to_string())?;
+    let transcript = Transcript::decode(bytes, &DecodeOptions::default()).map_err(|e| e.to_string())?;
     let estimator = Estimator::default();
     let groups = Groups::of(&transcript.messages);
     let redactor = Redactor::new();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use throughline_compaction::{Attempt, Conversation, Ledger};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat};
 
 use crate::measure::Estimator;
 
@@ -58,8 +58,8 @@ fn attempt(
 pub(crate) fn run() -> Result<String, String> {
     let mut out = String::new();
     let text = big_transcript(WireFormat::Anthropic, 4_000_000, 2_400, 7);
-    let transcript =
-        decode(text.clone().into_bytes(), &DecodeOptions::default()).map_err(|e| e.to_string())?;
+    let transcript = Transcript::decode(text.clone().into_bytes(), &DecodeOptions::default())
+        .map_err(|e| e.to_string())?;
     let estimator = Estimator::default();
     let redactor = Redactor::new();
     let clock = Instant::now();
@@ -128,13 +128,15 @@ fn decoding() -> Result<String, String> {
         let megabytes = text.len() as f64 / 1e6;
         let inputs = || text.clone().into_bytes();
         let (plain_ms, _) = best_input(5, inputs, |bytes| {
-            let transcript = decode(bytes, &DecodeOptions::default()).map_err(|e| e.to_string())?;
+            let transcript =
+                Transcript::decode(bytes, &DecodeOptions::default()).map_err(|e| e.to_string())?;
             let mut written = Vec::with_capacity(text.len());
             transcript.write_unchanged(&mut written);
             Ok::<_, String>(written.len())
         });
         let (full_ms, _) = best_input(5, inputs, |bytes| {
-            let transcript = decode(bytes, &DecodeOptions::default()).map_err(|e| e.to_string())?;
+            let transcript =
+                Transcript::decode(bytes, &DecodeOptions::default()).map_err(|e| e.to_string())?;
             let mut written = Vec::with_capacity(text.len());
             let mut sum = 0u64;
             for message in &transcript.messages {

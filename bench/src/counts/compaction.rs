@@ -3,7 +3,7 @@
 use throughline_compaction::{Conversation, Ledger, Outcome};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat};
 
 use super::workloads::Round;
 use crate::measure::Estimator;
@@ -20,8 +20,8 @@ struct Stage {
 impl Stage {
     fn new() -> Result<Self, String> {
         let text = big_transcript(WireFormat::Anthropic, BYTES, MESSAGES, 7);
-        let transcript =
-            decode(text.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())?;
+        let transcript = Transcript::decode(text.into_bytes(), &DecodeOptions::default())
+            .map_err(|error| error.to_string())?;
         Ok(Self { transcript, estimator: Estimator::default(), redactor: Redactor::new() })
     }
 

@@ -9,9 +9,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use throughline_replay::{Recording, RequestObserver, SentRequest};
+use throughline_replay::Recording;
 use throughline_store::{NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
-use throughline_transcript::{DecodeOptions, Message, decode};
+use throughline_transcript::{DecodeOptions, Message, Transcript};
+use throughline_wire::Request;
 
 use crate::anchor::{AnchorFinder, stands_in};
 use crate::recall::{recalled, recalled_plainly};
@@ -90,19 +91,18 @@ impl Watched {
 
 impl Watch {
     /// Returns the observer of every request.
-    pub(super) fn observer(&self) -> RequestObserver {
+    pub(super) fn observer(&self) -> impl Fn(usize, &Request) + Send + Sync + 'static + use<> {
         let (watched, seen) = (Arc::clone(&self.watched), Arc::clone(&self.seen));
-        RequestObserver::new(move |sent: &SentRequest<'_>| {
-            let view: Vec<String> = sent.request.messages().iter().map(text_of).collect();
+        move |call: usize, request: &Request| {
+            let view: Vec<String> = request.messages().iter().map(text_of).collect();
             let whole = view.join("\n");
             let mut seen = lock(&seen);
-            let needed =
-                watched.needs.iter().zip(&mut seen.present).filter(|(need, _)| need.call == sent.call);
+            let needed = watched.needs.iter().zip(&mut seen.present).filter(|(need, _)| need.call == call);
             needed.for_each(|(need, present)| *present = stands_in(&whole, &need.anchor));
-            if watched.cut_call == Some(sent.call) {
+            if watched.cut_call == Some(call) {
                 seen.view = view;
             }
-        })
+        }
     }
 
     /// Adds the observations to the sums of a mode.
@@ -137,7 +137,7 @@ fn said(recording: &Recording) -> impl Iterator<Item = (usize, &Message)> {
 fn messages_before(log: &[u8], line: usize) -> Option<usize> {
     let past: Vec<u8> =
         log.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).flatten().copied().collect();
-    Some(decode(past, &DecodeOptions::default()).ok()?.messages.len())
+    Some(Transcript::decode(past, &DecodeOptions::default()).ok()?.messages.len())
 }
 
 /// The anchors of every call that occurred earlier in the conversation.

@@ -10,7 +10,7 @@ use throughline_lcm::{ExpandQuery, GrepPattern, GrepQuery, LcmLimits, RecallRead
 use throughline_testkit::{Rng, big_transcript};
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::{
-    DecodeOptions, Message, Role, WireFormat, decode, decode_message_text, text_message,
+    DecodeOptions, Message, Role, Transcript, WireFormat, decode_message_text, text_message,
 };
 
 use super::stage::{Noted, Stage};
@@ -118,7 +118,8 @@ async fn measure(wanted_tokens: u64) -> Result<String, String> {
 
 fn coding(seed: u64) -> Result<Vec<Message>, String> {
     let json = big_transcript(WireFormat::Anthropic, PIECE_BYTES, PIECE_MESSAGES, seed);
-    let mut messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
+    let mut messages =
+        Transcript::decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
     // Each piece begins with a human message and ends with an answer, so that pieces can follow one another.
     while messages.last().is_some_and(|last| last.role() != Role::Assistant || last.calls().next().is_some())
     {

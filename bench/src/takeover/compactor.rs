@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use throughline_compaction::{
     Budgets, Conversation, Ledger, Options, Outcome, PayCheck, PruneRules, RuleSummariser, Summariser,
-    compact,
 };
 use throughline_config::{Loader, Settings};
 use throughline_engine::{
@@ -17,12 +16,12 @@ use throughline_engine::{
     Snapshot, SummariserSource, SummaryRoute, SummarySetup, ThresholdOrigin, Trigger, Upstream,
     UpstreamAnswer, UpstreamFailure, UpstreamFuture,
 };
-use throughline_models::{LimitSources, ModelSpec, resolve_limits};
+use throughline_models::{LimitSources, ModelSpec};
 use throughline_provider::{CachePolicy, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{Holder, Millis, SessionId};
 use throughline_tokens::{Catalogue, ContentProfile, LimitPolicy, Limits, TextProfile, TokenModel};
-use throughline_transcript::{DecodeOptions, Groups, Message, Transcript, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Groups, Message, Transcript, WireFormat};
 use throughline_wire::{Answer, AnswerDraft};
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +47,7 @@ impl Compactor {
         let wish = ModelSpec::main(&loaded.settings);
         let endpoint = wish.endpoint(|_| None).ok();
         let configured = loaded.window_setting();
-        let limits = resolve_limits(&LimitSources {
+        let limits = LimitSources {
             model: &wish.model,
             provider: endpoint.map(|endpoint| endpoint.kind).or_else(|| wish.named_kind()),
             settings: &loaded.settings,
@@ -58,7 +57,8 @@ impl Compactor {
             learnt: None,
             recorded: None,
             output_cap_tokens: loaded.settings.model.max_tokens,
-        });
+        }
+        .resolve();
         let model = TokenModel::of(limits.known.family_on(WireFormat::Chat));
         Ok(Self { policy: limits.policy, settings: loaded.settings, model })
     }
@@ -159,7 +159,7 @@ impl Compactor {
             count_message: &count_message,
             clock_us: &|| 0,
         };
-        let attempt = compact(&conversation, &options, summariser).await;
+        let attempt = conversation.compact(&options, summariser).await;
         if let Outcome::Aborted { detail, .. } = &attempt.outcome {
             return Err(format!("a compaction was given up: {detail}"));
         }
@@ -174,7 +174,7 @@ fn spoken(items: Vec<String>) -> Result<Vec<Spoken>, String> {
 fn read(messages: &[Spoken]) -> Result<Transcript, String> {
     let list: Vec<String> = messages.iter().map(Spoken::to_json).collect();
     let document = format!("[{}]", list.join(", "));
-    decode(document.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())
+    Transcript::decode(document.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())
 }
 
 /// A model with one fixed answer.

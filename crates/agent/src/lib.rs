@@ -48,7 +48,6 @@ mod workspace;
 pub use agent::{Agent, AgentSetup, SaveMemory};
 pub use approval::{Answer, ApprovalMode, Approvals, Judgement, Question};
 pub use approver::{AnswerFuture, Approver, DenyAll};
-pub use context_files::context_files;
 pub use event::{AgentEvent, AgentEvents, AnswerReport, ToolDone, ToolEnd, WordsSetAside};
 pub use output_limit::OutputLimit;
 pub use prompt::PromptParts;

@@ -11,8 +11,8 @@ use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::{EngineFallback, LcmSettings, Settings};
 use throughline_engine::{
     Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host, ModelSummaries,
-    OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth, SummariserSource,
-    SummarySetup, learnt_window,
+    ModelTarget, OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth,
+    SummariserSource, SummarySetup,
 };
 use throughline_gateway::EngineSource;
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallToolset};
@@ -110,8 +110,9 @@ impl Engines {
             None => None,
             Some(wishes) => {
                 let variable = |name: &str| app.variable(name).map(str::to_owned);
-                let learnt =
-                    |scope: &GuardScope| learnt_window(store.as_ref(), scope, host.now_ms()).ok().flatten();
+                let learnt = |scope: &GuardScope| {
+                    ModelTarget::learnt_window(store.as_ref(), scope, host.now_ms()).ok().flatten()
+                };
                 let search =
                     RouteSearch { settings, catalogue, client, variable: &variable, learnt: &learnt };
                 let found = search.find(&wishes).await;

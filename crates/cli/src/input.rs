@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use throughline_store::Session;
-use throughline_transcript::{DecodeError, DecodeOptions, Source, Transcript, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Source, Transcript};
 
 use crate::app::App;
 use crate::args::TranscriptArgs;
@@ -75,7 +75,7 @@ pub(crate) fn read_transcript(
     let size = bytes.len() as u64;
     let is_utf16 = UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
     let kept = (original == Original::Keep).then(|| bytes.clone());
-    let transcript = decode(bytes, options).map_err(|error| refused(&name, &error, is_utf16))?;
+    let transcript = Transcript::decode(bytes, options).map_err(|error| refused(&name, &error, is_utf16))?;
     let is_log = matches!(transcript.source, Source::ClaudeCodeLog | Source::CodexLog);
     Ok(TranscriptInput { name, bytes: size, transcript, original: kept.filter(|_| !is_log) })
 }

@@ -4,11 +4,9 @@ use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    EngineLimits, ModelInForce, NotesPrice, PendingRequest, PriceSource, ThresholdOrigin, learnt_window,
+    EngineLimits, ModelInForce, ModelTarget, NotesPrice, PendingRequest, PriceSource, ThresholdOrigin,
 };
-use throughline_models::{
-    LimitSources, ModelSpec, RecordedClient, ResolvedLimits, learnt_scope, resolve_limits,
-};
+use throughline_models::{LimitSources, ModelAtEndpoint, ModelSpec, RecordedClient, ResolvedLimits};
 use throughline_provider::EndpointKind;
 use throughline_tokens::{
     CachePrices, CataloguedModel, Effective, LimitError, LimitPolicy, Limits, TokenModel, UsageReading,
@@ -80,7 +78,7 @@ impl TranscriptLimits {
         let catalogue = catalogue(app)?;
         let (wish, provider) = served_by(app, &loaded, args, transcript, name);
         let reserved = reserved_output(app, args, &loaded.settings, transcript);
-        let limits = resolve_limits(&LimitSources {
+        let limits = LimitSources {
             model: &wish.model,
             provider,
             settings: &loaded.settings,
@@ -90,7 +88,8 @@ impl TranscriptLimits {
             learnt: learnt(app, &wish),
             recorded: app.recorded_client.or_else(|| recorded_client(transcript)),
             output_cap_tokens: reserved.map(|(tokens, _)| tokens),
-        });
+        }
+        .resolve();
         let window = WithOrigin { value: limits.window.tokens, origin: limits.window_origin(&wish.model) };
         let threshold_origin = threshold_words(&limits);
         let ResolvedLimits { policy, known, unused_window, .. } = limits;
@@ -308,7 +307,13 @@ fn learnt(app: &App, wish: &ModelSpec) -> Option<u64> {
     }
     let endpoint = wish.endpoint(|name| app.variable(name).map(str::to_owned)).ok()?;
     let record = OpenRecord::open_for_reading(app).ok()?;
-    learnt_window(&record.store, &learnt_scope(&endpoint, &wish.model), record.now.ms).ok().flatten()
+    ModelTarget::learnt_window(
+        &record.store,
+        &ModelAtEndpoint::learnt_scope(&endpoint, &wish.model),
+        record.now.ms,
+    )
+    .ok()
+    .flatten()
 }
 
 /// The client that held the conversation of a log.

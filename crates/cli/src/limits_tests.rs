@@ -1,13 +1,13 @@
 //! The origin of model, window and limits.
 
 use throughline_config::Loader;
-use throughline_transcript::{DecodeOptions, decode};
+use throughline_transcript::{DecodeOptions, Transcript};
 
 use super::*;
 use crate::app::App;
 
 fn transcript(json: &str) -> Transcript {
-    decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap()
+    Transcript::decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap()
 }
 
 fn app(sets: &[&str]) -> App {

@@ -70,8 +70,15 @@ const MAX_NAME_BYTES: usize = 120;
 /// The beginning of a mask after its bracket; see `throughline_redact`.
 const MASK_WORD: &str = "redacted:";
 
-/// Calls `found` for every anchor of `text`, in order, repeats included.
-pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind)) {
+impl AnchorKind {
+    /// Calls `found` for every anchor of `text`, in order, repeats included.
+    pub fn scan<'a>(text: &'a str, found: impl FnMut(&'a str, Self)) {
+        scan_anchors(text, found);
+    }
+}
+
+/// [`AnchorKind::scan`].
+pub(crate) fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind)) {
     marked_chunks(text.as_bytes(), MAX_CHUNK_BYTES, |range, held| {
         let Some(chunk) = text.get(range) else { return };
         let mut flags = held;

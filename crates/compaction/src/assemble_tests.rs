@@ -32,9 +32,8 @@ fn assembled(
         summary_role,
         acknowledge,
     };
-    let (items, repairs) = assemble(wire_format, &messages, &groups, &plan, &HashMap::new(), |kept| {
-        format!("{kept} messages follow")
-    });
+    let (items, repairs) = plan
+        .assemble(wire_format, &messages, &groups, &HashMap::new(), |kept| format!("{kept} messages follow"));
     Assembled { messages, items, repairs }
 }
 

@@ -168,66 +168,70 @@ fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Compares a summary with the ledger and corrects it within `room_tokens`.
-pub fn check(
-    document: &mut SummaryDocument,
-    request: &SummaryRequest<'_>,
-    maker: Maker,
-    redactor: Option<&Redactor>,
-    room_tokens: u64,
-) -> FactReport {
-    let mut report = FactReport::default();
-    // Secrets of the source are masked everywhere, even where their context does not reveal them.
-    let widened = redactor.filter(|_| !request.ledger.secrets().is_empty());
-    let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
-    let redactor = widened.as_ref().or(redactor);
-    if let Some(redactor) = redactor {
-        report.redacted_in_summary = redact_document(document, redactor);
-        report.redacted = report.redacted_in_summary.max(request.ledger.secrets().len());
-    }
-    if maker == Maker::Model {
-        report.removed_strings = remove_invented(document, request);
-        report.removed = report.removed_strings.len();
-    }
-    let mut facts = important_facts(request);
-    if let Some(redactor) = redactor {
-        facts.retain_mut(|fact| match redactor.redact(&fact.text) {
-            Cow::Borrowed(_) => true,
-            // A sentence or command that contains a secret is listed with a mask. A string that is a secret would be only a mask, which is
-            // not a fact.
-            Cow::Owned(masked) => {
-                let quotes = matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command);
-                fact.text = masked;
-                quotes
-            }
-        });
-    }
-    report.important = facts.len();
-    let markdown = document.to_markdown();
-    let text = single_spaced(&markdown);
-    let mut told: FxHashSet<&str> = FxHashSet::default();
-    scan_anchors(&markdown, |anchor, _| {
-        told.insert(anchor);
-    });
-    let mut missing = Vec::new();
-    for fact in facts {
-        if told.contains(fact.text.as_str()) || text.contains(single_spaced(&fact.text).as_str()) {
-            report.kept += 1
-        } else {
-            missing.push(fact)
+impl SummaryDocument {
+    /// Compares a summary with the ledger and corrects it within `room_tokens`.
+    pub fn check(
+        &mut self,
+        request: &SummaryRequest<'_>,
+        maker: Maker,
+        redactor: Option<&Redactor>,
+        room_tokens: u64,
+    ) -> FactReport {
+        let mut report = FactReport::default();
+        // Secrets of the source are masked everywhere, even where their context does not reveal them.
+        let widened = redactor.filter(|_| !request.ledger.secrets().is_empty());
+        let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
+        let redactor = widened.as_ref().or(redactor);
+        if let Some(redactor) = redactor {
+            report.redacted_in_summary = redact_document(self, redactor);
+            report.redacted = report.redacted_in_summary.max(request.ledger.secrets().len());
         }
+        if maker == Maker::Model {
+            report.removed_strings = remove_invented(self, request);
+            report.removed = report.removed_strings.len();
+        }
+        let mut facts = important_facts(request);
+        if let Some(redactor) = redactor {
+            facts.retain_mut(|fact| match redactor.redact(&fact.text) {
+                Cow::Borrowed(_) => true,
+                // A sentence or command that contains a secret is listed with a mask. A string that is a secret would be only a mask, which is
+                // not a fact.
+                Cow::Owned(masked) => {
+                    let quotes =
+                        matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command);
+                    fact.text = masked;
+                    quotes
+                }
+            });
+        }
+        report.important = facts.len();
+        let markdown = self.to_markdown();
+        let text = single_spaced(&markdown);
+        let mut told: FxHashSet<&str> = FxHashSet::default();
+        scan_anchors(&markdown, |anchor, _| {
+            told.insert(anchor);
+        });
+        let mut missing = Vec::new();
+        for fact in facts {
+            if told.contains(fact.text.as_str()) || text.contains(single_spaced(&fact.text).as_str()) {
+                report.kept += 1
+            } else {
+                missing.push(fact)
+            }
+        }
+        if maker == Maker::Rules {
+            // The rules have already chosen among sentences and errors; they may have missed only exact names.
+            missing.retain(|fact| {
+                !matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command)
+            });
+        }
+        let room_tokens = match maker {
+            Maker::Rules => room_tokens.min(request.budget_tokens * NAMES_PERCENT / 100),
+            Maker::Model => room_tokens,
+        };
+        attach(self, missing, request, room_tokens, &mut report);
+        report
     }
-    if maker == Maker::Rules {
-        // The rules have already chosen among sentences and errors; they may have missed only exact names.
-        missing
-            .retain(|fact| !matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command));
-    }
-    let room_tokens = match maker {
-        Maker::Rules => room_tokens.min(request.budget_tokens * NAMES_PERCENT / 100),
-        Maker::Model => room_tokens,
-    };
-    attach(document, missing, request, room_tokens, &mut report);
-    report
 }
 
 fn redact_document(document: &mut SummaryDocument, redactor: &Redactor) -> usize {

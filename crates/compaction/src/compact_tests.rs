@@ -69,8 +69,8 @@ fn a_preview_shows_the_plan_that_is_followed() {
         for seed in 0..120 {
             let list = conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(40), seed);
             with_attempt(wire_format, &list.messages(), 6_000, |conversation, options| {
-                let shown = preview(conversation, options);
-                let attempt = pollster::block_on(compact(conversation, options, &RuleSummariser));
+                let shown = conversation.preview(options);
+                let attempt = pollster::block_on(conversation.compact(options, &RuleSummariser));
                 assert_eq!(shown.plan.clone().ok(), attempt.plan, "{wire_format}, seed {seed}");
                 assert_eq!(shown.report.plan, attempt.report.plan, "{wire_format}, seed {seed}");
                 if let Err(reason) = shown.plan {
@@ -89,10 +89,10 @@ fn facts_gathered_before_change_nothing() {
                 conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(40), seed)
                     .messages();
             with_attempt(wire_format, &messages, 6_000, |conversation, options| {
-                let cold = pollster::block_on(compact(conversation, options, &RuleSummariser));
+                let cold = pollster::block_on(conversation.compact(options, &RuleSummariser));
                 let ledger = Ledger::of(conversation.messages, conversation.groups, None);
                 let live = Conversation { ledger: Some(&ledger), ..*conversation };
-                let live = pollster::block_on(compact(&live, options, &RuleSummariser));
+                let live = pollster::block_on(live.compact(options, &RuleSummariser));
                 assert_eq!(live.items, cold.items, "{wire_format}, seed {seed}");
             });
         }
@@ -145,7 +145,7 @@ fn a_head_never_counts_for_more_once_it_is_pruned() {
                 summary_role: Role::User,
                 acknowledge: false,
             };
-            let (renditions, _) = prune(&messages, &plan, &ledger, PruneRules::default());
+            let (renditions, _) = PruneRules::default().renditions(&messages, &plan, &ledger);
             let pruned: Vec<Message> = (0..messages.len())
                 .map(|at| match renditions.get(&at) {
                     Some(rendition) => decode_message_text(rendition.json.clone()).unwrap(),
@@ -200,9 +200,9 @@ fn what_the_head_shows_is_known_and_what_was_pruned_is_not() {
         summary_role: Role::User,
         acknowledge: false,
     };
-    let (renditions, _) = prune(&messages, &plan, &ledger, PruneRules::default());
+    let (renditions, _) = PruneRules::default().renditions(&messages, &plan, &ledger);
     let text = with_attempt(WireFormat::Chat, &messages, 1_000, |conversation, _| {
-        shown_text(conversation.messages, &plan, &renditions)
+        plan.shown_text(conversation.messages, &renditions)
     });
     for (name, shown) in [
         ("first_name", true),

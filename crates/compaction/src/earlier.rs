@@ -4,7 +4,7 @@ use throughline_transcript::Message;
 
 use crate::document::SummaryDocument;
 use crate::plan::Earlier;
-use crate::preface::{find_summary, is_acknowledgement, is_bridge};
+use crate::preface::{SummaryFrame, is_bridge};
 use crate::sections::Section;
 
 /// The combined summaries of earlier compactions.
@@ -33,7 +33,7 @@ pub(crate) fn find_earlier(
     let mut stands_for = 0;
     let mut kept = None;
     for (index, message) in messages.iter().enumerate().take(reach) {
-        if let Some(found) = find_summary(message) {
+        if let Some(found) = SummaryFrame::find(message) {
             let before = index.checked_sub(1).filter(|before| messages.get(*before).is_some_and(is_bridge));
             earlier.acknowledgements.extend(before);
             earlier.summaries.push(index);
@@ -44,7 +44,9 @@ pub(crate) fn find_earlier(
                 document.add(Section::CriticalContext, carried);
             }
             documents.push(document);
-        } else if earlier.summaries.contains(&index.wrapping_sub(1)) && is_acknowledgement(message) {
+        } else if earlier.summaries.contains(&index.wrapping_sub(1))
+            && SummaryFrame::is_acknowledgement(message)
+        {
             earlier.acknowledgements.push(index);
         }
     }

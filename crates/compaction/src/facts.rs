@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use throughline_redact::Redactor;
-use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_into};
+use throughline_transcript::{Arguments, Groups, JsonStr, Message, Part, Role};
 
 use crate::act::{AbsentMark, Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
@@ -202,7 +202,7 @@ impl Facts {
                     self.open_calls.insert(message.str(*id).into(), act_id);
                     // Strings inside the arguments are still escaped; only their decoded text matters.
                     buffers.text.clear();
-                    unescape_into(&buffers.arguments, &mut buffers.text);
+                    JsonStr::unescape_into(&buffers.arguments, &mut buffers.text);
                     let is_plan = self.acts.last().is_some_and(|act| act.family == ToolFamily::Plan);
                     if !is_plan {
                         let text = self.masked(Cow::Borrowed(buffers.text.as_str()));

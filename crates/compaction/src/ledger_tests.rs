@@ -1,7 +1,7 @@
 //! Tests that the ledger has all facts of the messages, with positions and authors, however it was gathered.
 
 use throughline_testkit::{ConversationOptions, big_transcript, conversation_from_seed};
-use throughline_transcript::{WireFormat, decode_message_text, unescape};
+use throughline_transcript::{JsonStr, WireFormat, decode_message_text};
 
 use super::*;
 use crate::anchors::AnchorKind;
@@ -77,8 +77,9 @@ fn every_anchor_stands_in_the_messages_it_names() {
                     .messages();
             let ledger = Ledger::of(&messages, &Groups::of(&messages), None);
             // Text may be escaped twice: as an argument, and as a member of its message.
-            let plain: Vec<String> = messages.iter().map(|m| unescape(&unescape(m.json()))).collect();
-            let once: Vec<String> = messages.iter().map(|m| unescape(m.json())).collect();
+            let plain: Vec<String> =
+                messages.iter().map(|m| JsonStr::unescape(&JsonStr::unescape(m.json()))).collect();
+            let once: Vec<String> = messages.iter().map(|m| JsonStr::unescape(m.json())).collect();
             for (anchor, info) in ledger.anchors() {
                 for at in [info.first as usize, info.last as usize] {
                     let there = [messages[at].json(), once[at].as_str(), plain[at].as_str()]

@@ -1,7 +1,7 @@
 //! Tests of broken lists and their repair, as the testkit's pictures: `X` is a result without a call.
 
 use throughline_testkit::{from_picture, picture};
-use throughline_transcript::violations;
+use throughline_transcript::Violation;
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn assert_mended(wire_format: WireFormat, before: &str, after: &str, repairs: (u
         repairs,
         "{wire_format}: {before}"
     );
-    let broken = violations(wire_format, &messages, &Groups::of(&messages));
+    let broken = Violation::find(wire_format, &messages, &Groups::of(&messages));
     assert!(broken.is_empty(), "{wire_format}: {before} became {after}, which is still broken: {broken:?}");
 }
 

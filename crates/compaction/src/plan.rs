@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use throughline_transcript::{CutPoints, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Role};
+use throughline_transcript::{CutPoints, CutRule, Groups, Message, Role};
 
 /// The budgets that the planner needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,8 +114,12 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     if count == 0 {
         return Err(NoPlan::Empty);
     }
-    let cuts = CutPoints::of(input.messages, input.groups, &[&Pairing, &GroupAtomicity]);
-    let heads = CutPoints::of(input.messages, input.groups, &[&Pairing, &GroupAtomicity, &LeadingRole]);
+    let cuts = CutPoints::of(input.messages, input.groups, &[CutRule::Pairing, CutRule::GroupAtomicity]);
+    let heads = CutPoints::of(
+        input.messages,
+        input.groups,
+        &[CutRule::Pairing, CutRule::GroupAtomicity, CutRule::LeadingRole],
+    );
     let instructions = input.messages.iter().take_while(|m| m.role().is_instructions()).count();
     let last_human =
         (0..count).rev().find(|at| !input.earlier.contains(*at) && input.messages[*at].is_human());

@@ -19,8 +19,6 @@ const LEGACY_TAG: &str = "[CONTEXT SUMMARY]:";
 const MERGED_DELIMITER: &str = "END OF PRIOR CONTEXT";
 
 const PREFACE: &str = include_str!("prompts/preface.md");
-/// Appended to a system prompt on the first compaction.
-pub const SYSTEM_NOTE: &str = include_str!("prompts/note.md").trim_ascii_end();
 
 /// The author of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -46,6 +44,8 @@ pub struct SummaryFrame<'a> {
 }
 
 impl SummaryFrame<'_> {
+    /// Appended to a system prompt on the first compaction.
+    pub const SYSTEM_NOTE: &'static str = include_str!("prompts/note.md").trim_ascii_end();
     /// The tag at the beginning of every summary message. Hermes uses the same one.
     pub const TAG: &'static str = "[CONTEXT COMPACTION — REFERENCE ONLY]";
     /// The last line of every summary message. The line of Hermes begins with the same words.
@@ -97,47 +97,59 @@ pub struct FoundSummary {
     pub carried: Option<String>,
 }
 
-/// Parses a message as a summary: it needs both tag and end marker, in a plain user or assistant message.
-#[must_use]
-pub fn find_summary(message: &Message) -> Option<FoundSummary> {
-    if !matches!(message.role(), Role::User | Role::Assistant) {
-        return None;
-    }
-    if !message.parts().iter().all(|part| matches!(part, Part::Text(_))) {
-        return None;
-    }
-    let text = message.text();
-    let whole = text.trim();
-    let last_line = whole.lines().next_back()?;
-    if !last_line.trim_start().starts_with(END_MARKER_START) {
-        return None;
-    }
-    let inner = whole.get(..whole.len() - last_line.len())?.trim_end();
-    let (carried, inner) = match inner.find(MERGED_DELIMITER) {
-        Some(at) if inner.starts_with('[') && !inner.starts_with(SummaryFrame::TAG) => {
-            let before = inner.get(..at)?.lines().skip(1).collect::<Vec<_>>();
-            let before =
-                before.iter().take(before.len().saturating_sub(1)).copied().collect::<Vec<_>>().join("\n");
-            let after = inner.get(at..)?.split_once('\n')?.1.trim_start();
-            (Some(before.trim().to_owned()).filter(|b| !b.is_empty()), after)
+impl SummaryFrame<'_> {
+    /// Parses a message as a summary: it needs both tag and end marker, in a plain user or assistant message.
+    #[must_use]
+    pub fn find(message: &Message) -> Option<FoundSummary> {
+        if !matches!(message.role(), Role::User | Role::Assistant) {
+            return None;
         }
-        _ => (None, inner),
-    };
-    if let Some(body) = inner.strip_prefix(LEGACY_TAG) {
-        return Some(FoundSummary { body: body.trim().to_owned(), messages: 0, kept: None, carried });
+        if !message.parts().iter().all(|part| matches!(part, Part::Text(_))) {
+            return None;
+        }
+        let text = message.text();
+        let whole = text.trim();
+        let last_line = whole.lines().next_back()?;
+        if !last_line.trim_start().starts_with(END_MARKER_START) {
+            return None;
+        }
+        let inner = whole.get(..whole.len() - last_line.len())?.trim_end();
+        let (carried, inner) = match inner.find(MERGED_DELIMITER) {
+            Some(at) if inner.starts_with('[') && !inner.starts_with(SummaryFrame::TAG) => {
+                let before = inner.get(..at)?.lines().skip(1).collect::<Vec<_>>();
+                let before = before
+                    .iter()
+                    .take(before.len().saturating_sub(1))
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join("\n");
+                let after = inner.get(at..)?.split_once('\n')?.1.trim_start();
+                (Some(before.trim().to_owned()).filter(|b| !b.is_empty()), after)
+            }
+            _ => (None, inner),
+        };
+        if let Some(body) = inner.strip_prefix(LEGACY_TAG) {
+            return Some(FoundSummary { body: body.trim().to_owned(), messages: 0, kept: None, carried });
+        }
+        let rest = inner.strip_prefix(SummaryFrame::TAG)?;
+        // Our preface ends at the first blank line; that of others ends where the first heading starts.
+        let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
+        let preface = rest.get(..body_start).unwrap_or_default();
+        let body = rest.get(body_start..).unwrap_or(rest).trim();
+        let (body, closing) = match body.rsplit_once('\n') {
+            Some((notes, line)) if line.starts_with(CLOSING) => (notes.trim_end(), line),
+            _ => (body, ""),
+        };
+        let figure = |mark: &str| number_after(preface, mark).or_else(|| number_after(closing, mark));
+        let messages = figure("stand for ").unwrap_or(0);
+        Some(FoundSummary { body: body.to_owned(), messages, kept: figure("The next "), carried })
     }
-    let rest = inner.strip_prefix(SummaryFrame::TAG)?;
-    // Our preface ends at the first blank line; that of others ends where the first heading starts.
-    let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
-    let preface = rest.get(..body_start).unwrap_or_default();
-    let body = rest.get(body_start..).unwrap_or(rest).trim();
-    let (body, closing) = match body.rsplit_once('\n') {
-        Some((notes, line)) if line.starts_with(CLOSING) => (notes.trim_end(), line),
-        _ => (body, ""),
-    };
-    let figure = |mark: &str| number_after(preface, mark).or_else(|| number_after(closing, mark));
-    let messages = figure("stand for ").unwrap_or(0);
-    Some(FoundSummary { body: body.to_owned(), messages, kept: figure("The next "), carried })
+
+    /// Whether a message is our reply after or before notes.
+    #[must_use]
+    pub fn is_acknowledgement(message: &Message) -> bool {
+        is_bridge(message) || message.role() == Role::Assistant && message.text().trim() == ACKNOWLEDGEMENT
+    }
 }
 
 fn number_after(text: &str, mark: &str) -> Option<usize> {
@@ -147,12 +159,6 @@ fn number_after(text: &str, mark: &str) -> Option<usize> {
 /// Whether a message is our reply between the first prompt and the notes.
 pub(crate) fn is_bridge(message: &Message) -> bool {
     message.role() == Role::Assistant && message.text().trim() == BRIDGE
-}
-
-/// Whether a message is our reply after or before notes.
-#[must_use]
-pub fn is_acknowledgement(message: &Message) -> bool {
-    is_bridge(message) || message.role() == Role::Assistant && message.text().trim() == ACKNOWLEDGEMENT
 }
 
 /// Whether a text is our notes, by its beginning.

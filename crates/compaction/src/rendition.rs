@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use throughline_transcript::{
-    Arguments, JsonStr, Message, Part, RawJson, Role, Span, compact_json_string, write_json_string,
-};
+use throughline_transcript::{Arguments, JsonStr, Message, Part, RawJson, Role, Span, compact_json_string};
 
 use crate::act::{Act, CLEARED, one_line, slice_start};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
+use crate::preface::SummaryFrame;
 
 /// The change of a message between record and view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -84,74 +83,76 @@ pub struct Rendition {
     pub json: String,
 }
 
-/// Prunes messages before the tail: results to one line, repeats to a reference, long arguments cut, images labelled. Only the head is
-/// shown again, so only its renditions are written; for the middle they are counted.
-#[must_use]
-pub fn prune(
-    messages: &[Message],
-    plan: &Plan,
-    ledger: &Ledger,
-    rules: PruneRules,
-) -> (HashMap<usize, Rendition>, PruneCounts) {
-    let mut counts = PruneCounts::default();
-    let mut renditions = HashMap::new();
-    let mut seen: FxHashMap<u64, (usize, &str)> = FxHashMap::default();
-    let newest_image = messages.iter().rposition(|m| m.is_human() && m.has_image());
-    for (index, message) in messages.iter().enumerate().take(plan.tail.start) {
-        let shown = plan.head.contains(&index);
-        let mut edits = Edits::default();
-        let mut kinds = Vec::new();
-        for (position, part) in message.parts().iter().enumerate() {
-            match part {
-                Part::ToolResult { content, value, .. } => {
-                    let fate = result_fate(message, content, *value, rules, index, &mut seen);
-                    let line = match fate {
-                        PruneAction::Keep => continue,
-                        PruneAction::Repeats(earlier) => {
-                            counts.duplicates += 1;
-                            format!("[Same output as the result in message {earlier}]")
-                        }
-                        PruneAction::OneLine { had_image } => {
-                            counts.results += 1;
-                            counts.images += usize::from(had_image);
-                            if !shown {
-                                continue;
+impl PruneRules {
+    /// Prunes messages before the tail: results to one line, repeats to a reference, long arguments cut, images labelled. Only the head is
+    /// shown again, so only its renditions are written; for the middle they are counted.
+    #[must_use]
+    pub fn renditions(
+        self,
+        messages: &[Message],
+        plan: &Plan,
+        ledger: &Ledger,
+    ) -> (HashMap<usize, Rendition>, PruneCounts) {
+        let mut counts = PruneCounts::default();
+        let mut renditions = HashMap::new();
+        let mut seen: FxHashMap<u64, (usize, &str)> = FxHashMap::default();
+        let newest_image = messages.iter().rposition(|m| m.is_human() && m.has_image());
+        for (index, message) in messages.iter().enumerate().take(plan.tail.start) {
+            let shown = plan.head.contains(&index);
+            let mut edits = Edits::default();
+            let mut kinds = Vec::new();
+            for (position, part) in message.parts().iter().enumerate() {
+                match part {
+                    Part::ToolResult { content, value, .. } => {
+                        let fate = result_fate(message, content, *value, self, index, &mut seen);
+                        let line = match fate {
+                            PruneAction::Keep => continue,
+                            PruneAction::Repeats(earlier) => {
+                                counts.duplicates += 1;
+                                format!("[Same output as the result in message {earlier}]")
                             }
-                            let act = ledger.answered_by(index, position);
-                            act.map_or_else(
-                                || CLEARED.to_owned(),
-                                |act| line_within(act, rules.result_min_chars),
-                            )
-                        }
-                    };
-                    edits.0.push((*value, compact_json_string(&line)));
-                    kinds.push(RenditionKind::Pruned);
-                }
-                Part::ToolCall { arguments, .. } => {
-                    if !shown {
-                        counts.arguments += usize::from(has_long_leaf(message, *arguments, rules));
-                    } else if let Some((span, text)) =
-                        shorten_arguments(message, *arguments, rules.argument_max_chars)
-                    {
-                        counts.arguments += 1;
-                        edits.0.push((span, text));
-                        kinds.push(RenditionKind::Trimmed);
+                            PruneAction::OneLine { had_image } => {
+                                counts.results += 1;
+                                counts.images += usize::from(had_image);
+                                if !shown {
+                                    continue;
+                                }
+                                let act = ledger.answered_by(index, position);
+                                act.map_or_else(
+                                    || CLEARED.to_owned(),
+                                    |act| line_within(act, self.result_min_chars),
+                                )
+                            }
+                        };
+                        edits.0.push((*value, compact_json_string(&line)));
+                        kinds.push(RenditionKind::Pruned);
                     }
+                    Part::ToolCall { arguments, .. } => {
+                        if !shown {
+                            counts.arguments += usize::from(has_long_leaf(message, *arguments, self));
+                        } else if let Some((span, text)) =
+                            shorten_arguments(message, *arguments, self.argument_max_chars)
+                        {
+                            counts.arguments += 1;
+                            edits.0.push((span, text));
+                            kinds.push(RenditionKind::Trimmed);
+                        }
+                    }
+                    Part::Image { block } if newest_image.is_some_and(|newest| index < newest) => {
+                        counts.images += 1;
+                        edits.0.push((*block, image_label(message, *block)));
+                        kinds.push(RenditionKind::ImageLabel);
+                    }
+                    _ => {}
                 }
-                Part::Image { block } if newest_image.is_some_and(|newest| index < newest) => {
-                    counts.images += 1;
-                    edits.0.push((*block, image_label(message, *block)));
-                    kinds.push(RenditionKind::ImageLabel);
-                }
-                _ => {}
+            }
+            if shown && !kinds.is_empty() {
+                kinds.dedup();
+                renditions.insert(index, Rendition { kinds, json: edits.apply(message.json()) });
             }
         }
-        if shown && !kinds.is_empty() {
-            kinds.dedup();
-            renditions.insert(index, Rendition { kinds, json: edits.apply(message.json()) });
-        }
+        (renditions, counts)
     }
-    (renditions, counts)
 }
 
 /// Returns the line of a call, short enough not to be pruned itself next time, so that what was sent stays the same.
@@ -315,7 +316,7 @@ fn copy_shortened(value: RawJson<'_>, max: usize, depth: u8, out: &mut String) -
                 if at > 0 {
                     out.push(',');
                 }
-                write_json_string(&key, out);
+                JsonStr::write(&key, out);
                 out.push(':');
                 changed |= copy_shortened(member, max, depth - 1, out);
             }
@@ -342,7 +343,7 @@ fn copy_shortened(value: RawJson<'_>, max: usize, depth: u8, out: &mut String) -
                 let kept = text.char_indices().nth(kept_chars).map_or(text.len(), |(at, _)| at);
                 let dropped = text.chars().count() - kept_chars;
                 let head = slice_start(&text, kept);
-                write_json_string(&format!("{head}…[{dropped} more characters]"), out);
+                JsonStr::write(&format!("{head}…[{dropped} more characters]"), out);
                 true
             }
             _ => {
@@ -381,32 +382,35 @@ fn image_label(message: &Message, block: Span) -> String {
 #[must_use]
 pub(crate) fn with_note(message: &Message, note: &str) -> Option<Rendition> {
     let span = message.content_span()?;
-    let json = append_note(message.raw(span), note)?;
+    let json = SummaryFrame::append_note(message.raw(span), note)?;
     let edits = Edits(vec![(span, json)]);
     Some(Rendition { kinds: vec![RenditionKind::Noted], json: edits.apply(message.json()) })
 }
 
-/// Returns a system value (a string or a list of blocks) with the note at its end; `None` if it has it already.
-#[must_use]
-pub fn append_note(value: &str, note: &str) -> Option<String> {
-    let value = value.trim();
-    let raw = RawJson(value);
-    if let Some(text) = raw.as_text() {
-        if text.trim_end().ends_with(note) {
+impl SummaryFrame<'_> {
+    /// Returns a system value (a string or a list of blocks) with the note at its end; `None` if it has it already.
+    #[must_use]
+    pub fn append_note(value: &str, note: &str) -> Option<String> {
+        let value = value.trim();
+        let raw = RawJson(value);
+        if let Some(text) = raw.as_text() {
+            if text.trim_end().ends_with(note) {
+                return None;
+            }
+            let joined =
+                if text.is_empty() { note.to_owned() } else { format!("{}\n\n{note}", text.trim_end()) };
+            return Some(compact_json_string(&joined));
+        }
+        let inner = value.strip_prefix('[')?.strip_suffix(']')?.trim_end();
+        let kind = raw.elements().find_map(|block| block.get("type")).and_then(RawJson::as_text);
+        let kind = kind.filter(|kind| kind == "input_text").unwrap_or("text".into());
+        let block = format!("{{\"type\":\"{kind}\",\"text\":{}}}", compact_json_string(note));
+        let last_text = raw.elements().last().and_then(|block| block.get("text")).and_then(RawJson::as_text);
+        if last_text.is_some_and(|text| text.trim_end().ends_with(note)) {
             return None;
         }
-        let joined = if text.is_empty() { note.to_owned() } else { format!("{}\n\n{note}", text.trim_end()) };
-        return Some(compact_json_string(&joined));
+        Some(if inner.trim().is_empty() { format!("[{block}]") } else { format!("[{inner},{block}]") })
     }
-    let inner = value.strip_prefix('[')?.strip_suffix(']')?.trim_end();
-    let kind = raw.elements().find_map(|block| block.get("type")).and_then(RawJson::as_text);
-    let kind = kind.filter(|kind| kind == "input_text").unwrap_or("text".into());
-    let block = format!("{{\"type\":\"{kind}\",\"text\":{}}}", compact_json_string(note));
-    let last_text = raw.elements().last().and_then(|block| block.get("text")).and_then(RawJson::as_text);
-    if last_text.is_some_and(|text| text.trim_end().ends_with(note)) {
-        return None;
-    }
-    Some(if inner.trim().is_empty() { format!("[{block}]") } else { format!("[{inner},{block}]") })
 }
 
 #[cfg(test)]

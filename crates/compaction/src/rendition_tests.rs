@@ -21,7 +21,7 @@ fn pruned(json: &[&str]) -> (Vec<Option<Rendition>>, PruneCounts) {
         summary_role: Role::User,
         acknowledge: false,
     };
-    let (mut renditions, counts) = prune(&messages, &plan, &ledger, PruneRules::default());
+    let (mut renditions, counts) = PruneRules::default().renditions(&messages, &plan, &ledger);
     let written = (0..messages.len()).map(|at| renditions.remove(&at)).collect();
     (written, counts)
 }
@@ -302,11 +302,11 @@ fn the_note_is_appended_once() {
         ),
         ("[]", r#"[{"type":"text","text":"Note: this is it."}]"#),
     ] {
-        assert_eq!(append_note(before, note).as_deref(), Some(after), "{before}");
-        assert_eq!(append_note(after, note), None, "{after}");
+        assert_eq!(SummaryFrame::append_note(before, note).as_deref(), Some(after), "{before}");
+        assert_eq!(SummaryFrame::append_note(after, note), None, "{after}");
     }
     for value in ["null", "7", "{}", ""] {
-        assert_eq!(append_note(value, note), None, "{value}");
+        assert_eq!(SummaryFrame::append_note(value, note), None, "{value}");
     }
     let message =
         decode_message_text(r#"{"content":"Be brief.","role":"system","x":1.0e2}"#.to_owned()).unwrap();

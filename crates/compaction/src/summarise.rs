@@ -187,52 +187,48 @@ pub trait Summariser: Send + Sync {
 /// and the answer.
 const PART_SHARE_PERCENT: u64 = 60;
 
-/// Splits a span into parts for a summariser, on group boundaries. Pure, so that the result can be shown and tested. A single group larger
-/// than a part is a part of its own: its results are shortened when it is rendered for a model.
-pub fn split_span(
-    request: &SummaryRequest<'_>,
-    summariser: &dyn Summariser,
-) -> Result<Vec<Range<usize>>, SummariseError> {
-    let span = request.span.clone();
-    let Some(room) = summariser.part_tokens(request) else { return Ok(vec![span]) };
-    if room == 0 {
-        let needed_tokens = span.map(|message| summariser.reads_tokens(request, message)).sum();
-        let window_tokens = summariser.window_tokens().unwrap_or(0);
-        return Err(SummariseError::WindowTooSmall { window_tokens, needed_tokens });
-    }
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    let mut start = span.start;
-    let mut used = 0u64;
-    for group in request.groups.as_slice().iter().filter(|g| g.end > span.start && g.start < span.end) {
-        let (from, to) = (group.start.max(span.start), group.end.min(span.end));
-        let size: u64 = (from..to).map(|message| summariser.reads_tokens(request, message)).sum();
-        if used > 0 && used.saturating_add(size) > room {
-            parts.push(start..from);
-            start = from;
-            used = 0;
+impl SummaryRequest<'_> {
+    /// Splits a span into parts for a summariser, on group boundaries. Pure, so that the result can be shown and tested. A single group larger
+    /// than a part is a part of its own: its results are shortened when it is rendered for a model.
+    pub fn split(&self, summariser: &dyn Summariser) -> Result<Vec<Range<usize>>, SummariseError> {
+        let span = self.span.clone();
+        let Some(room) = summariser.part_tokens(self) else { return Ok(vec![span]) };
+        if room == 0 {
+            let needed_tokens = span.map(|message| summariser.reads_tokens(self, message)).sum();
+            let window_tokens = summariser.window_tokens().unwrap_or(0);
+            return Err(SummariseError::WindowTooSmall { window_tokens, needed_tokens });
         }
-        used = used.saturating_add(size);
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        let mut start = span.start;
+        let mut used = 0u64;
+        for group in self.groups.as_slice().iter().filter(|g| g.end > span.start && g.start < span.end) {
+            let (from, to) = (group.start.max(span.start), group.end.min(span.end));
+            let size: u64 = (from..to).map(|message| summariser.reads_tokens(self, message)).sum();
+            if used > 0 && used.saturating_add(size) > room {
+                parts.push(start..from);
+                start = from;
+                used = 0;
+            }
+            used = used.saturating_add(size);
+        }
+        parts.push(start..span.end);
+        Ok(parts)
     }
-    parts.push(start..span.end);
-    Ok(parts)
-}
 
-/// Summarises a span of any size with a summariser of any window.
-pub async fn summarise_all(
-    summariser: &dyn Summariser,
-    request: SummaryRequest<'_>,
-) -> Result<SummaryDocument, SummariseError> {
-    let parts = split_span(&request, summariser)?;
-    if let [_only] = parts.as_slice() {
-        return summariser.summarise(request).await;
+    /// Summarises a span of any size with a summariser of any window.
+    pub async fn summarise(self, summariser: &dyn Summariser) -> Result<SummaryDocument, SummariseError> {
+        let parts = self.split(summariser)?;
+        if let [_only] = parts.as_slice() {
+            return summariser.summarise(self).await;
+        }
+        let mut documents = Vec::with_capacity(parts.len());
+        for (index, span) in parts.into_iter().enumerate() {
+            let earlier = if index == 0 { self.earlier } else { None };
+            let part = SummaryRequest { span, earlier, ..self.clone() };
+            documents.push(summariser.summarise(part).await?);
+        }
+        Ok(SummaryDocument::merge(documents, self.budget_tokens, self.count_tokens))
     }
-    let mut documents = Vec::with_capacity(parts.len());
-    for (index, span) in parts.into_iter().enumerate() {
-        let earlier = if index == 0 { request.earlier } else { None };
-        let part = SummaryRequest { span, earlier, ..request.clone() };
-        documents.push(summariser.summarise(part).await?);
-    }
-    Ok(SummaryDocument::merge(documents, request.budget_tokens, request.count_tokens))
 }
 
 #[cfg(test)]

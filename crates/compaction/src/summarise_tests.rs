@@ -59,7 +59,7 @@ fn parts(list: &str, window_tokens: Option<u64>) -> Result<Vec<String>, Summaris
     };
     let letters: Vec<char> = list.chars().filter(|c| !c.is_ascii_digit()).collect();
     let draw = |span: Range<usize>| letters[span].iter().collect::<String>();
-    Ok(split_span(&request, &Window(window_tokens))?.into_iter().map(draw).collect())
+    Ok(request.split(&Window(window_tokens))?.into_iter().map(draw).collect())
 }
 
 #[test]

@@ -8,13 +8,13 @@
 //! ```
 //! use throughline_config::{Editor, Loader};
 //!
-//! let text = "compression:\n threshold: 0.6 # later than usual\n";
+//! let text = "compression:\n  threshold: 0.6  # later than usual\n";
 //! let loaded = Loader::new().file("config.yaml", text).set("model.max_tokens=4096").load()?;
 //! assert_eq!(loaded.settings.compression.threshold, 0.6);
 //! assert_eq!(loaded.settings.model.max_tokens, Some(4096));
 //!
 //! let edit = Editor::new("config.yaml", text.as_bytes())?.set("compression.threshold", "0.7")?;
-//! assert!(edit.text.contains("threshold: 0.7 # later than usual"));
+//! assert!(edit.text.contains("threshold: 0.7  # later than usual"));
 //! # Ok::<(), throughline_config::ConfigErrors>(())
 //! ```
 //!
@@ -43,6 +43,6 @@ pub use loader::{Loaded, Loader, SettingValue};
 pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning};
 pub use settings::{
     CacheTtl, CompressionSettings, EconomyMode, EconomySettings, EngineFallback, GatewayUpstream,
-    LcmSettings, LogForm, RetentionSettings, Settings, WireChoice, model_fits,
+    LcmSettings, LogForm, RetentionSettings, Settings, WireChoice,
 };
 pub use window_setting::{WindowScope, WindowSetting};

@@ -462,10 +462,12 @@ fn best_fit<'a, V>(entries: &'a BTreeMap<String, V>, model: &str) -> Option<(&'a
         .map(|(pattern, value)| (pattern.as_str(), value))
 }
 
-/// Whether a pattern matches a model's name, ignoring case. One with `*` must match the whole name, one without may occur anywhere in it.
-#[must_use]
-pub fn model_fits(pattern: &str, model: &str) -> bool {
-    fits(&pattern.to_lowercase(), &model.to_lowercase())
+impl GatewayUpstream {
+    /// Whether a pattern matches a model's name, ignoring case. One with `*` must match the whole name, one without may occur anywhere in it.
+    #[must_use]
+    pub fn model_fits(pattern: &str, model: &str) -> bool {
+        fits(&pattern.to_lowercase(), &model.to_lowercase())
+    }
 }
 
 /// Whether a pattern matches a name. Each piece between stars is matched at its first occurrence, which suffices because stars match

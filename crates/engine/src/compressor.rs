@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use throughline_compaction::{
     AbortReason, Attempt, Budgets, Correction, Ledger, Maker, NoOpReason, Outcome, PayCheck, PruneRules,
-    RuleSummariser, Summariser, SummaryDocument, preview,
+    RuleSummariser, Summariser, SummaryDocument,
 };
 use throughline_redact::Redactor;
 use throughline_store::SessionId;
@@ -466,7 +466,7 @@ impl Compressor {
         };
         Ok(tools.with_options(&gathered, aim, |conversation, options| {
             !matches!(
-                preview(conversation, options).plan,
+                conversation.preview(options).plan,
                 Err(NoOpReason::Empty | NoOpReason::NothingInTheMiddle | NoOpReason::NothingNew)
             )
         }))

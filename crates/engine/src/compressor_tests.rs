@@ -7,7 +7,7 @@ use throughline_compaction::SummariseError;
 use throughline_compaction::{AbortReason, NoOpReason, Quality};
 use throughline_store::SessionId;
 use throughline_tokens::Usage;
-use throughline_transcript::{Groups, Message, SharedText, WireFormat, decode_message, violations};
+use throughline_transcript::{Groups, Message, SharedText, Violation, WireFormat, decode_message};
 
 use super::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser};
 use crate::context_engine::ContextEngine;
@@ -90,7 +90,7 @@ async fn folds_the_middle_of_a_session_on_every_wire() {
             .into_iter()
             .map(|json| decode_message(SharedText::new(json)).unwrap())
             .collect();
-        assert_eq!(violations(wire_format, &view, &Groups::of(&view)), [], "{wire_format}");
+        assert_eq!(Violation::find(wire_format, &view, &Groups::of(&view)), [], "{wire_format}");
     }
 }
 

@@ -5,12 +5,12 @@
 //! breaks a rule is refused, and the conversation stays as it was.
 
 use serde_json::json;
-use throughline_compaction::find_summary;
+use throughline_compaction::SummaryFrame;
 use throughline_store::{
     Continuation, EndReason, Lease, MessageRun, Millis, NewSummary as StoredSummary, NewViewItem, SessionId,
     StoredRendition, SummaryId, ViewItem,
 };
-use throughline_transcript::{Groups, Message, SharedText, decode_message, violations};
+use throughline_transcript::{Groups, Message, SharedText, Violation, decode_message};
 
 use crate::context_engine::outcome::{CompactedView, NewItem};
 use crate::decide::trigger::Trigger;
@@ -54,9 +54,9 @@ pub(crate) fn check(view: &LiveView, made: &CompactedView) -> Result<CheckedView
     human_stands(view, &made.view)?;
     let wire_format = view.session().wire_format;
     let messages: Vec<Message> = sound.items.iter().map(|item| item.message.clone()).collect();
-    let broken = violations(wire_format, &messages, &Groups::of(&messages));
+    let broken = Violation::find(wire_format, &messages, &Groups::of(&messages));
     if !broken.is_empty() {
-        let before = violations(wire_format, view.messages(), &Groups::of(view.messages()));
+        let before = Violation::find(wire_format, view.messages(), &Groups::of(view.messages()));
         if let Some(new) = broken.iter().find(|new| !before.iter().any(|old| old.kind == new.kind)) {
             return Err(format!("it breaks a rule of the wire that the conversation kept: {new}"));
         }
@@ -114,7 +114,7 @@ fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
         matches!(view.items().get(*at).map(|item| &item.place), Some(RecordLocation::Message { .. }))
     };
     // A client that compacts its own context leaves a summary with the role `user`; it is compacted like any other message.
-    let speaks = |message: &Message| message.is_human() && find_summary(message).is_none();
+    let speaks = |message: &Message| message.is_human() && SummaryFrame::find(message).is_none();
     let said = |at: &usize| own(at) && view.messages().get(*at).is_some_and(speaks);
     let Some(last) = (0..view.len()).rev().find(said) else { return Ok(()) };
     let place = items.iter().position(|item| *item == NewItem::Kept { item: last });

@@ -49,7 +49,6 @@ pub use economy::RecallAccess;
 pub use error::SessionError;
 pub use managed::ManagedSession;
 pub(crate) use record::learnt_calibration;
-pub use record::learnt_window;
 pub use setup::{
     AutomaticRecall, CallPolicy, Freshness, History, IncomingMessage, LockPolicy, RecordPolicy, SessionSetup,
 };

@@ -9,7 +9,7 @@ use throughline_compaction::{
 use throughline_store::SessionId;
 use throughline_testkit::big_transcript;
 use throughline_tokens::{CachePrices, ContentProfile, LimitPolicy, Limits, TokenModel};
-use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Message, Transcript, WireFormat};
 
 use crate::context_engine::snapshot::Snapshot;
 use crate::limits::in_force::{EngineLimits, ModelInForce, NotesPrice};
@@ -20,7 +20,7 @@ pub(crate) const MODEL: &str = "test-model";
 /// Returns a coding session with this many messages and about this many bytes.
 pub(crate) fn session(wire_format: WireFormat, messages: usize, bytes: usize) -> Vec<Message> {
     let json = big_transcript(wire_format, bytes, messages, 7);
-    decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
+    Transcript::decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
 }
 
 /// Returns a snapshot of these messages, with provider counts equal to the estimates.

@@ -13,7 +13,7 @@ use throughline_store::{
     MessageRun, NodeHead, Owner, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
 };
 use throughline_tokens::{TextProfile, TokenModel};
-use throughline_transcript::{Message, Part, WireFormat, unescape_into};
+use throughline_transcript::{JsonStr, Message, Part, WireFormat};
 
 use crate::limits::RecallLimits;
 
@@ -201,7 +201,7 @@ fn add_parts(message: &Message, parts: &[Part], out: &mut String) {
                 out.push_str(&message.str(*name));
                 out.push(' ');
                 // Arguments are JSON, often inside a string: shown unescaped.
-                unescape_into(&message.arguments_text(*arguments), out);
+                JsonStr::unescape_into(&message.arguments_text(*arguments), out);
             }
             Part::ToolResult { content, .. } => add_parts(message, content, out),
             Part::Image { .. } => out.push_str("[a picture]"),

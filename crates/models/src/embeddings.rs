@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use throughline_config::Settings;
 use throughline_redact::Redactor;
-use throughline_store::{EmbedPurpose, Embedder, Embeddings};
+use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings};
 
 use endpoint::EmbeddingEndpoint;
 use static_model::StaticModel;

@@ -2,19 +2,19 @@
 //! follow, the models for summaries, and the endpoint over HTTP.
 //!
 //! [`ModelSpec`] is a model as the settings name it, [`ModelAtEndpoint`] all facts about it, and its [`target`](ModelAtEndpoint::target)
-//! what `throughline-engine` calls. [`resolve_limits`] is the one resolver of windows and thresholds. [`HttpUpstream`] is an endpoint as
-//! the engine sees it. With the feature `embeddings` there is also the embedding model of the settings and the worker that makes vectors
+//! what `throughline-engine` calls. [`LimitSources::resolve`] is the one resolver of windows and thresholds. [`HttpUpstream`] is an endpoint
+//! as the engine sees it. With the feature `embeddings` there is also the embedding model of the settings and the worker that makes vectors
 //! with it.
 //!
 //! ```
 //! use throughline_config::Loader;
-//! use throughline_models::{LimitSources, ModelSpec, resolve_limits};
+//! use throughline_models::{LimitSources, ModelSpec};
 //! use throughline_tokens::Catalogue;
 //!
 //! let text = "model: { default: claude-opus-4-8, context_length: 150000 }";
 //! let settings = Loader::new().file("config.yaml", text).load()?.settings;
 //! let spec = ModelSpec::main(&settings);
-//! let limits = resolve_limits(&LimitSources {
+//! let limits = LimitSources {
 //!     model: &spec.model,
 //!     provider: None,
 //!     settings: &settings,
@@ -24,7 +24,7 @@
 //!     learnt: None,
 //!     recorded: None,
 //!     output_cap_tokens: None,
-//! });
+//! }.resolve();
 //! assert_eq!(limits.window.tokens, 150_000);
 //! # Ok::<(), throughline_config::ConfigErrors>(())
 //! ```
@@ -46,8 +46,8 @@ mod threshold;
 pub use embeddings::{ConfiguredEmbedder, EmbeddingWorker};
 #[cfg(feature = "http")]
 pub use http_upstream::HttpUpstream;
-pub use model_spec::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
-pub use resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
+pub use model_spec::{ModelAtEndpoint, ModelFactSources, ModelSpec};
+pub use resolve::{LimitSources, RecordedClient, ResolvedLimits};
 #[cfg(feature = "http")]
 pub use summary_settings::{ClientOwners, RouteSearch, SummarySettings};
 pub use threshold::economy_of;

@@ -23,7 +23,7 @@ use throughline_transcript::WireFormat;
 
 #[cfg(feature = "http")]
 use crate::http_upstream::HttpUpstream;
-use crate::resolve::{LimitSources, ResolvedLimits, resolve_limits};
+use crate::resolve::{LimitSources, ResolvedLimits};
 use crate::threshold::ThresholdChoice;
 
 /// The output limit if a wire format requires one and none is configured.
@@ -296,19 +296,19 @@ pub struct ModelFactSources<'a> {
     pub learnt: Option<u64>,
 }
 
-/// The scope under which a model's learnt values are stored.
-#[must_use]
-pub fn learnt_scope(endpoint: &Endpoint, model: &str) -> GuardScope {
-    GuardScope::Model { endpoint: endpoint.base.as_str().to_owned(), model: model.to_owned() }
-}
-
 impl ModelAtEndpoint {
+    /// The scope under which a model's learnt values are stored.
+    #[must_use]
+    pub fn learnt_scope(endpoint: &Endpoint, model: &str) -> GuardScope {
+        GuardScope::Model { endpoint: endpoint.base.as_str().to_owned(), model: model.to_owned() }
+    }
+
     /// Combines the facts.
     #[must_use]
     pub fn of(wish: &ModelSpec, endpoint: Option<Endpoint>, before: &ModelFactSources<'_>) -> Self {
         let ModelFactSources { settings, catalogue, said, learnt } = *before;
         let provider = endpoint.as_ref().map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
-        let limits = resolve_limits(&LimitSources {
+        let limits = LimitSources {
             model: &wish.model,
             provider,
             settings,
@@ -318,7 +318,8 @@ impl ModelAtEndpoint {
             learnt,
             recorded: None,
             output_cap_tokens: None,
-        });
+        }
+        .resolve();
         let ResolvedLimits { window, unused_window, known, threshold, policy } = limits;
         let seller = endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name()).to_owned();
         let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(WireFormat::Chat);

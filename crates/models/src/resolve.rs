@@ -1,8 +1,8 @@
 //! The limits of a model: its window, its threshold, the reserved answer, each with its source.
 //!
 //! This is the only place where they are resolved. Every command collects its facts in [`LimitSources`] and shows the result of
-//! [`resolve_limits`], so the same settings give the same limits everywhere. Not for: reading settings, querying endpoints, and dividing a
-//! threshold into budgets.
+//! [`LimitSources::resolve`], so the same settings give the same limits everywhere. Not for: reading settings, querying endpoints, and
+//! dividing a threshold into budgets.
 
 use throughline_config::{Settings, WindowScope, WindowSetting};
 use throughline_provider::{EndpointKind, EndpointWindow, ResolvedWindow, WindowFacts, WindowSource};
@@ -82,36 +82,38 @@ impl RecordedClient {
     }
 }
 
-/// Resolves the limits of a model.
-#[must_use]
-pub fn resolve_limits(sources: &LimitSources<'_>) -> ResolvedLimits {
-    let LimitSources { model, settings, .. } = *sources;
-    let known = sources.catalogue.of(model);
-    let configured = sources.configured.filter(|setting| setting.counts_for(model));
-    let unused_window = sources.configured.filter(|setting| !setting.counts_for(model)).map(unused_words);
-    let model_override = settings
-        .model
-        .for_model(model)
-        .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
-    // A recorded client may have had a smaller window than the model, never a larger one.
-    let recorded = sources.recorded.and_then(RecordedClient::window);
-    let recorded =
-        recorded.filter(|(tokens, _)| known.facts.entry.is_none() || *tokens < known.facts.window_tokens);
-    let window = WindowFacts {
-        configured: configured.map(|setting| (setting.tokens, setting.origin.clone())),
-        model_override,
-        endpoint: sources.endpoint,
-        learnt: sources.learnt,
-        refused_beyond: None,
-        recorded,
-        seller_limit: sources.provider.and_then(|kind| kind.window_limit_tokens(model)),
-        catalogue: known.clone(),
+impl LimitSources<'_> {
+    /// Resolves the limits of a model.
+    #[must_use]
+    pub fn resolve(&self) -> ResolvedLimits {
+        let Self { model, settings, .. } = *self;
+        let known = self.catalogue.of(model);
+        let configured = self.configured.filter(|setting| setting.counts_for(model));
+        let unused_window = self.configured.filter(|setting| !setting.counts_for(model)).map(unused_words);
+        let model_override = settings
+            .model
+            .for_model(model)
+            .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
+        // A recorded client may have had a smaller window than the model, never a larger one.
+        let recorded = self.recorded.and_then(RecordedClient::window);
+        let recorded =
+            recorded.filter(|(tokens, _)| known.facts.entry.is_none() || *tokens < known.facts.window_tokens);
+        let window = WindowFacts {
+            configured: configured.map(|setting| (setting.tokens, setting.origin.clone())),
+            model_override,
+            endpoint: self.endpoint,
+            learnt: self.learnt,
+            refused_beyond: None,
+            recorded,
+            seller_limit: self.provider.and_then(|kind| kind.window_limit_tokens(model)),
+            catalogue: known.clone(),
+        }
+        .resolve();
+        let provider = self.provider.map_or("", EndpointKind::name);
+        let threshold = threshold_for(&settings.compression, provider, model);
+        let policy = limit_policy(settings, &threshold, window.tokens, self.output_cap_tokens);
+        ResolvedLimits { window, unused_window, known, threshold, policy }
     }
-    .resolve();
-    let provider = sources.provider.map_or("", EndpointKind::name);
-    let threshold = threshold_for(&settings.compression, provider, model);
-    let policy = limit_policy(settings, &threshold, window.tokens, sources.output_cap_tokens);
-    ResolvedLimits { window, unused_window, known, threshold, policy }
 }
 
 impl ResolvedLimits {

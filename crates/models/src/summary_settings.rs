@@ -8,7 +8,7 @@ use throughline_provider::Client;
 use throughline_store::GuardScope;
 use throughline_tokens::Catalogue;
 
-use crate::model_spec::{ModelAtEndpoint, ModelFactSources, ModelSpec, is_main, learnt_scope};
+use crate::model_spec::{ModelAtEndpoint, ModelFactSources, ModelSpec, is_main};
 
 /// The provider name for summaries without a model.
 const RULES: &str = "rules";
@@ -117,7 +117,7 @@ impl RouteSearch<'_> {
             settings: self.settings,
             catalogue: self.catalogue,
             said: None,
-            learnt: (self.learnt)(&learnt_scope(&endpoint, &wish.model)),
+            learnt: (self.learnt)(&ModelAtEndpoint::learnt_scope(&endpoint, &wish.model)),
         };
         let model = ModelAtEndpoint::look_up(wish, endpoint, self.client, &before).await;
         let target = model.target(self.client).ok_or_else(|| "no endpoint serves it".to_owned())?;

@@ -38,7 +38,7 @@ pub use fallback::FallbackEngine;
 pub use health::EngineHealth;
 pub use manifest::Manifest;
 pub use process_engine::ProcessEngine;
-pub use protocol::{PROTOCOL_SCHEMA, PROTOCOL_VERSION, SummaryParams, SummaryText};
+pub use protocol::SummaryParams;
 pub use serve::serve_engine;
 pub use services::{HostServices, PlainServices, ServiceFuture};
 pub use unavailable::UnavailableEngine;

@@ -19,7 +19,9 @@ use tokio::sync::Mutex;
 
 use crate::connection::{CallFailure, Connection, EngineBounds, Launch};
 use crate::health::{EngineHealth, RestartBackoff};
-use crate::protocol::{Capabilities, InitializeParams, InitializeResult, PROTOCOL_VERSION, code, method};
+use crate::protocol::{
+    Capabilities, InitializeParams, InitializeResult, PROTOCOL_SCHEMA, PROTOCOL_VERSION, code, method,
+};
 use crate::redaction::masked;
 use crate::services::HostServices;
 
@@ -51,6 +53,11 @@ struct OpenProcess {
 }
 
 impl ProcessEngine {
+    /// The version of the protocol spoken here. Both sides say theirs first; a host speaks with engines of this version only.
+    pub const PROTOCOL_VERSION: u64 = PROTOCOL_VERSION;
+    /// Every message of the protocol, as a JSON Schema.
+    pub const PROTOCOL_SCHEMA: &str = PROTOCOL_SCHEMA;
+
     /// Creates an engine of this name without starting it.
     #[must_use]
     pub fn new(name: &str, launch: Launch, bounds: EngineBounds, services: Arc<dyn HostServices>) -> Self {

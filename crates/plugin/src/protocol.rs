@@ -8,10 +8,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The protocol version. Both sides state theirs first; a host accepts only engines of this version.
-pub const PROTOCOL_VERSION: u64 = 1;
+pub(crate) const PROTOCOL_VERSION: u64 = 1;
 
 /// Every message of the protocol, as a JSON Schema.
-pub const PROTOCOL_SCHEMA: &str = include_str!("../engine-protocol.schema.json");
+pub(crate) const PROTOCOL_SCHEMA: &str = include_str!("../engine-protocol.schema.json");
 
 /// Methods that a host calls on an engine.
 pub(crate) mod method {
@@ -204,13 +204,4 @@ pub struct SummaryParams {
     /// The maximum tokens.
     #[serde(default)]
     pub max_tokens: Option<u64>,
-}
-
-/// A summary by the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SummaryText {
-    /// The summary.
-    pub text: String,
-    /// The model that wrote it.
-    pub author: String,
 }

@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+use throughline_engine::ModelAnswer;
 
-use crate::protocol::{SummaryParams, SummaryText};
+use crate::protocol::SummaryParams;
 
 /// The future of a service; the error is a message.
 pub type ServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
@@ -15,7 +16,7 @@ pub type ServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> +
 /// The services of a host for one engine of one conversation.
 pub trait HostServices: Send + Sync {
     /// Returns a summary.
-    fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, SummaryText>;
+    fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, ModelAnswer>;
 
     /// Returns a stored value.
     fn get<'a>(&'a self, key: &'a str) -> ServiceFuture<'a, Option<Value>>;
@@ -60,7 +61,7 @@ impl PlainServices {
 }
 
 impl HostServices for PlainServices {
-    fn summarise<'a>(&'a self, _wish: &'a SummaryParams) -> ServiceFuture<'a, SummaryText> {
+    fn summarise<'a>(&'a self, _wish: &'a SummaryParams) -> ServiceFuture<'a, ModelAnswer> {
         Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
     }
 

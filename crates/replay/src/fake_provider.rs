@@ -12,7 +12,7 @@ use throughline_wire::{Answer, AnswerDraft, ReportedUsage, Request, Streaming};
 use tokio_util::sync::CancellationToken;
 
 use crate::bill::{Bill, Purpose, Tariff};
-use crate::observer::{RequestObserver, SentRequest};
+use crate::observer::RequestObserver;
 
 /// The clock of the recording, with fixed random numbers.
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ impl FakeProvider {
         let mut reported = priced.reported;
         reported.usage.output = answered_tokens;
         if let Some(observer) = self.observer.as_ref().filter(|_| purpose == Purpose::Conversation) {
-            observer.see(&SentRequest { call: bill.after_calls.len(), request: &request });
+            observer.see(bill.after_calls.len(), &request);
         }
         bill.book(&self.tariff, purpose, reported, priced.fixed_tokens, now_ms);
         Ok(reported)

@@ -38,7 +38,6 @@ mod summary_calls;
 
 pub use bill::{Bill, SummaryCost};
 pub use client_prompt::ClientPrompt;
-pub use observer::{RequestObserver, SentRequest};
 pub use options::ReplayOptions;
 pub use recording::{RecordedCall, Recording};
-pub use replay::{ReplayError, SessionReplay, replay, replay_observed};
+pub use replay::{ReplayError, SessionReplay};

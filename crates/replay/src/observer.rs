@@ -5,28 +5,19 @@ use std::sync::Arc;
 
 use throughline_wire::Request;
 
-/// A request of the conversation. Requests for notes, repeated reads and tools are not observed.
-#[derive(Clone, Copy, Debug)]
-pub struct SentRequest<'a> {
-    /// The index of the call in [`Recording::calls`](crate::Recording::calls).
-    pub call: usize,
-    /// The request.
-    pub request: &'a Request,
-}
-
-/// Receives every request of the conversation, in order.
+/// Receives every request of the conversation, in order, with the index of its call in the recording.
 #[derive(Clone)]
-pub struct RequestObserver(Arc<dyn Fn(&SentRequest<'_>) + Send + Sync>);
+pub(crate) struct RequestObserver(Arc<SeeRequest>);
+
+type SeeRequest = dyn Fn(usize, &Request) + Send + Sync;
 
 impl RequestObserver {
-    /// Creates an observer that calls this function with every request.
-    #[must_use]
-    pub fn new(see: impl Fn(&SentRequest<'_>) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(see: impl Fn(usize, &Request) + Send + Sync + 'static) -> Self {
         Self(Arc::new(see))
     }
 
-    pub(crate) fn see(&self, sent: &SentRequest<'_>) {
-        (self.0)(sent);
+    pub(crate) fn see(&self, call: usize, request: &Request) {
+        (self.0)(call, request);
     }
 }
 

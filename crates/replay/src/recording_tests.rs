@@ -1,12 +1,12 @@
 //! Tests of converting transcripts to calls.
 
 use throughline_tokens::{ContentProfile, Family, TokenModel};
-use throughline_transcript::{DecodeOptions, decode};
+use throughline_transcript::{DecodeOptions, Transcript};
 
 use super::*;
 
 fn recording(text: &str) -> Recording {
-    Recording::of(&decode(text.as_bytes().to_vec(), &DecodeOptions::default()).unwrap())
+    Recording::of(&Transcript::decode(text.as_bytes().to_vec(), &DecodeOptions::default()).unwrap())
 }
 
 /// A line of a Claude Code log, this many seconds after its start.

@@ -8,6 +8,7 @@ use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, PrefixCache};
 use throughline_tokens::TokenModel;
 use throughline_transcript::WireFormat;
+use throughline_wire::Request;
 
 use crate::baseline::{Baseline, PromptError};
 use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
@@ -60,18 +61,21 @@ pub enum ReplayError {
     Managed(#[from] SessionError),
 }
 
-/// Prices a conversation as it was recorded and through the managed call. Needs a runtime with a timer.
-pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
-    observed(recording, options, None).await
-}
+impl Recording {
+    /// Prices a conversation as it was recorded and through the managed call. Needs a runtime with a timer.
+    pub async fn replay(&self, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
+        observed(self, options, None).await
+    }
 
-/// Like [`replay`], and `observer` receives every request of the conversation that the managed call sends.
-pub async fn replay_observed(
-    recording: &Recording,
-    options: &ReplayOptions,
-    observer: RequestObserver,
-) -> Result<SessionReplay, ReplayError> {
-    observed(recording, options, Some(observer)).await
+    /// Like [`replay`](Self::replay), and `see` receives every request of the conversation that the managed call sends, with the index of
+    /// the call in [`calls`](Self::calls). Requests for notes, repeated reads and tools are not observed.
+    pub async fn replay_observed(
+        &self,
+        options: &ReplayOptions,
+        see: impl Fn(usize, &Request) + Send + Sync + 'static,
+    ) -> Result<SessionReplay, ReplayError> {
+        observed(self, options, Some(RequestObserver::new(see))).await
+    }
 }
 
 async fn observed(

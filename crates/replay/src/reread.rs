@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use throughline_compaction::{AnchorKind, scan_anchors};
+use throughline_compaction::AnchorKind;
 use throughline_engine::{FittedResult, ResultFitter, Shortening, ToolOutputPolicy};
 use throughline_store::CallNames;
 use throughline_tokens::ToolBudgets;
@@ -108,7 +108,7 @@ impl<'a> ResultVisibility<'a> {
     }
 
     fn see(&mut self, text: &str) {
-        scan_anchors(text, |anchor, kind| {
+        AnchorKind::scan(text, |anchor, kind| {
             if is_telling(kind) && !self.seen_anchors.contains(anchor) {
                 self.seen_anchors.insert(anchor.to_owned());
             }
@@ -147,7 +147,7 @@ impl<'a> ResultVisibility<'a> {
             return None;
         }
         let mut candidates: Vec<&str> = Vec::new();
-        scan_anchors(said, |anchor, kind| {
+        AnchorKind::scan(said, |anchor, kind| {
             if is_telling(kind) && !self.seen_anchors.contains(anchor) {
                 candidates.push(anchor);
             }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use throughline_redact::Redactor;
-use throughline_transcript::{Role, WireFormat, compact_json_string, text_message, unescape};
+use throughline_transcript::{JsonStr, Role, WireFormat, compact_json_string, text_message};
 
 use crate::call::{PreambleId, StoredPreamble};
 use crate::error::Result;
@@ -196,14 +196,14 @@ fn mask_all(redactor: &Redactor, texts: Vec<&mut String>) -> usize {
 fn collect_secrets(redactor: &Redactor, json: &str, secrets: &mut Vec<String>) {
     let mut note = |text: &str| {
         for finding in redactor.find(text) {
-            secrets.extend(text.get(finding.range).map(unescape));
+            secrets.extend(text.get(finding.range).map(JsonStr::unescape));
         }
     };
     note(json);
     for (range, is_key) in strings_of(json) {
         let raw = json.get(range).unwrap_or_default();
         if !is_key && raw.contains('\\') {
-            note(&unescape(raw));
+            note(&JsonStr::unescape(raw));
         }
     }
 }
@@ -218,7 +218,7 @@ fn masked_json<'t>(redactor: &Redactor, json: &'t str, depth: usize) -> Cow<'t, 
             continue;
         }
         let text: Cow<'_, str> =
-            if raw.contains('\\') { Cow::Owned(unescape(raw)) } else { Cow::Borrowed(raw) };
+            if raw.contains('\\') { Cow::Owned(JsonStr::unescape(raw)) } else { Cow::Borrowed(raw) };
         let masked = masked_string(redactor, &text, depth);
         if masked != text {
             out.push_str(json.get(copied_to..range.start).unwrap_or_default());

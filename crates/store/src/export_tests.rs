@@ -6,7 +6,7 @@ use throughline_redact::Redactor;
 use throughline_testkit::{ConversationOptions, conversation_from_seed};
 use throughline_tokens::Usage;
 use throughline_transcript::{
-    DecodeOptions, Message, WireFormat, WireFormatChoice, decode, decode_message_text,
+    DecodeOptions, Message, Transcript, WireFormat, WireFormatChoice, decode_message_text,
 };
 
 use super::{Export, ExportForm, ExportOptions, ExportSide, mask_all};
@@ -66,7 +66,7 @@ fn lists_of_every_wire_come_out_as_they_went_in() {
                     serde_json::from_str::<Vec<Value>>(&list).unwrap().iter().map(Value::to_string).collect()
                 }
                 false => {
-                    let read = decode(list.into_bytes(), &forced).unwrap();
+                    let read = Transcript::decode(list.into_bytes(), &forced).unwrap();
                     read.messages.iter().map(|message| message.json().to_owned()).collect()
                 }
             };

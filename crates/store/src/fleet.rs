@@ -50,7 +50,7 @@ pub enum FleetChange {
 }
 
 /// Called with each change; must not block.
-pub type FleetListener = Arc<dyn Fn(FleetChange) + Send + Sync>;
+pub(crate) type FleetListener = Arc<dyn Fn(FleetChange) + Send + Sync>;
 
 /// Connections of this process to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 use throughline_tokens::Catalogue;
-use throughline_transcript::{DecodeError, DecodeOptions, Message, Note, Source, Transcript, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Message, Note, Source, Transcript};
 
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
@@ -163,7 +163,7 @@ impl<'a> Importer<'a> {
                 let key = plain::key_of(path);
                 let mut found = Vec::with_capacity(documents.len());
                 for (index, document) in documents.into_iter().enumerate() {
-                    match decode(document.into_bytes(), &DecodeOptions::default()) {
+                    match Transcript::decode(document.into_bytes(), &DecodeOptions::default()) {
                         Ok(transcript) => {
                             let key = format!("{key}#{}", index + 1);
                             found.push(plain::conversation(&transcript, key, fallback_ms));
@@ -289,7 +289,7 @@ enum DecodedFile {
 }
 
 fn decoded(bytes: Vec<u8>) -> std::result::Result<DecodedFile, ImportFailure> {
-    match decode(bytes.clone(), &DecodeOptions::default()) {
+    match Transcript::decode(bytes.clone(), &DecodeOptions::default()) {
         Ok(transcript) => Ok(DecodedFile::One(Box::new(transcript))),
         Err(DecodeError::Several { .. }) => Ok(DecodedFile::Several(parts_of(&bytes))),
         Err(error @ (DecodeError::Empty | DecodeError::NotAConversation(_))) => {

@@ -82,7 +82,7 @@ pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, Usage
 pub use copy::CopyReport;
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide};
-pub use fleet::{FleetChange, FleetEvent, FleetListener, FleetPosition, FleetStore, FleetText, PoolStatus};
+pub use fleet::{FleetChange, FleetEvent, FleetPosition, FleetStore, FleetText, PoolStatus};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 #[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
@@ -110,18 +110,13 @@ pub use sqlite::{
 #[cfg(feature = "sqlite")]
 pub use status::StoreStatus;
 pub use store::{Dependants, Store};
-pub use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
-pub use throughline_search::texts::rank_texts;
 pub use throughline_search::{MatchedWords, SearchMode, Snippet};
 #[cfg(feature = "sqlite")]
-pub use upkeep::{
-    IdleTree, OperatorAction, OwnerTraces, RemovalReport, RetentionPolicy, StoreUpkeep, apply_retention,
-    erase_owner, note_action,
-};
+pub use upkeep::{OperatorAction, RemovalReport, RetentionPolicy, StoreUpkeep};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{Child, NewNode, NodeHead, SummaryNode};
-pub use views::node_graph::{NodeLink, node_problems};
+pub use views::node_graph::NodeLink;
 pub use views::page::{ItemEntry, MessageEntry};
 pub use views::summary::{
     Continuation, MessageRun, NewSummary, Selection, Summary, SummaryId, ViewSelection,

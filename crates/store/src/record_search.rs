@@ -29,7 +29,7 @@ use state::SearchState;
 use throughline_search::meaning::QuestionVector;
 use throughline_search::query::{ParsedQuery, SearchMethod};
 use throughline_search::question::Question;
-use throughline_search::rank::best;
+use throughline_search::rank::SearchCandidate;
 use throughline_search::{MatchedWords, SearchMode};
 
 /// The minimum number of words in a full question, ...
@@ -75,7 +75,7 @@ pub(crate) fn search<S: SearchSource>(
         }
         answer.ranked_newest = gathered.is_cut_short.then_some(gathered.found.len() as u64);
         if !gathered.found.is_empty() {
-            let ranked = best(&gathered.found, query.limit());
+            let ranked = SearchCandidate::best(&gathered.found, query.limit());
             let of = parsed.wanted.len();
             let matched = (*way == SearchMethod::Words).then_some(MatchedWords { words: of, of });
             shown = ranked.iter().map(|hit| hit.key).collect();

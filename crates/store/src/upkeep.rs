@@ -128,57 +128,65 @@ pub struct OwnerTraces {
     pub(crate) artifacts: Vec<String>,
 }
 
-/// Removes conversations by a policy; only counts in a dry run. `go_on` is called before each conversation and ends the run by failing.
-pub fn apply_retention(
-    store: &dyn StoreUpkeep,
-    policy: &RetentionPolicy,
-    now_ms: Millis,
-    is_dry_run: bool,
-    go_on: &mut dyn FnMut(StoreProgress) -> Result<()>,
-) -> Result<RemovalReport> {
-    let mut report = RemovalReport::default();
-    let Some(latest) = policy.latest_cutoff(now_ms) else { return Ok(report) };
-    let trees = store.idle_trees(latest)?;
-    for (done, tree) in (0..).zip(&trees) {
-        go_on(StoreProgress { what: "removing old conversations", done, total: trees.len() as u64 })?;
-        let Some(cutoff) = policy.cutoff(&tree.owner, now_ms) else { continue };
-        if tree.active_ms < cutoff && (is_dry_run || store.delete_idle(tree, cutoff)?) {
-            report.add(tree);
+impl RetentionPolicy {
+    /// Removes conversations by it; only counts in a dry run. `go_on` is called before each conversation and ends the run by failing.
+    pub fn apply(
+        &self,
+        store: &dyn StoreUpkeep,
+        now_ms: Millis,
+        is_dry_run: bool,
+        go_on: &mut dyn FnMut(StoreProgress) -> Result<()>,
+    ) -> Result<RemovalReport> {
+        let mut report = RemovalReport::default();
+        let Some(latest) = self.latest_cutoff(now_ms) else { return Ok(report) };
+        let trees = store.idle_trees(latest)?;
+        for (done, tree) in (0..).zip(&trees) {
+            go_on(StoreProgress { what: "removing old conversations", done, total: trees.len() as u64 })?;
+            let Some(cutoff) = self.cutoff(&tree.owner, now_ms) else { continue };
+            if tree.active_ms < cutoff && (is_dry_run || store.delete_idle(tree, cutoff)?) {
+                report.add(tree);
+            }
         }
+        Ok(report)
     }
-    Ok(report)
 }
 
-/// Deletes all data of an owner.
-pub fn erase_owner(
-    store: &dyn StoreUpkeep,
-    owner: &Owner,
-    progress: &mut dyn FnMut(StoreProgress),
-) -> Result<RemovalReport> {
-    let mut report = RemovalReport::default();
-    let traces = store.traces_of(owner)?;
-    let all = store.idle_trees(Millis::MAX)?;
-    let trees: Vec<IdleTree> = all.into_iter().filter(|tree| tree.owner == *owner).collect();
-    for (done, tree) in (0..).zip(&trees) {
-        progress(StoreProgress { what: "erasing", done, total: trees.len() as u64 });
-        match store.delete(owner, &tree.root, Dependants::Delete) {
-            Ok(_) => report.add(tree),
-            Err(StoreError::UnknownSession { .. }) => {}
-            Err(other) => return Err(other),
+impl dyn StoreUpkeep + '_ {
+    /// Deletes all data of an owner.
+    pub fn erase_owner(
+        &self,
+        owner: &Owner,
+        progress: &mut dyn FnMut(StoreProgress),
+    ) -> Result<RemovalReport> {
+        let mut report = RemovalReport::default();
+        let traces = self.traces_of(owner)?;
+        let all = self.idle_trees(Millis::MAX)?;
+        let trees: Vec<IdleTree> = all.into_iter().filter(|tree| tree.owner == *owner).collect();
+        for (done, tree) in (0..).zip(&trees) {
+            progress(StoreProgress { what: "erasing", done, total: trees.len() as u64 });
+            match self.delete(owner, &tree.root, Dependants::Delete) {
+                Ok(_) => report.add(tree),
+                Err(StoreError::UnknownSession { .. }) => {}
+                Err(other) => return Err(other),
+            }
         }
+        self.erase_rest(owner, &traces)?;
+        Ok(report)
     }
-    store.erase_rest(owner, &traces)?;
-    Ok(report)
 }
 
-/// Records an action of an operator.
-pub fn note_action(store: &dyn Store, action: &OperatorAction) -> Result<()> {
-    let value = serde_json::to_value(action)
-        .map_err(|error| StoreError::Database { what: "writing a value as JSON", source: Box::new(error) })?;
-    let hash = blake3::hash(value.to_string().as_bytes()).to_hex();
-    let name = format!("{ACTION}{:015} {}", action.at_ms.max(0), &hash.as_str()[..8]);
-    let guard = Guard { name: name.clone(), value, set_ms: action.at_ms, expires_ms: None };
-    store.set_guard(&GuardScope::Global, &name, Some(&guard))
+impl OperatorAction {
+    /// Records the action.
+    pub fn note(&self, store: &dyn Store) -> Result<()> {
+        let value = serde_json::to_value(self).map_err(|error| StoreError::Database {
+            what: "writing a value as JSON",
+            source: Box::new(error),
+        })?;
+        let hash = blake3::hash(value.to_string().as_bytes()).to_hex();
+        let name = format!("{ACTION}{:015} {}", self.at_ms.max(0), &hash.as_str()[..8]);
+        let guard = Guard { name: name.clone(), value, set_ms: self.at_ms, expires_ms: None };
+        store.set_guard(&GuardScope::Global, &name, Some(&guard))
+    }
 }
 
 #[cfg(test)]

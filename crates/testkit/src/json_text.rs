@@ -1,7 +1,7 @@
 //! Writes JSON in the styles of real clients: compact, or with blanks like Python's encoder, and with non-ASCII characters unchanged or
 //! escaped.
 
-use throughline_transcript::escape_into;
+use throughline_transcript::JsonStr;
 
 /// The style of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ impl Style {
         if self.ascii && !text.is_ascii() {
             self.escape_all(text, out);
         } else {
-            escape_into(text, out);
+            JsonStr::escape_into(text, out);
         }
         out.push('"');
     }
@@ -32,7 +32,7 @@ impl Style {
     fn escape_all(self, text: &str, out: &mut String) {
         let mut plain_from = 0;
         for (at, character) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {
-            escape_into(text.get(plain_from..at).unwrap_or_default(), out);
+            JsonStr::escape_into(text.get(plain_from..at).unwrap_or_default(), out);
             plain_from = at + character.len_utf8();
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
@@ -43,7 +43,7 @@ impl Style {
                 }
             }
         }
-        escape_into(text.get(plain_from..).unwrap_or_default(), out);
+        JsonStr::escape_into(text.get(plain_from..).unwrap_or_default(), out);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tests of properties of profiles and estimates for any text.
 
 use proptest::prelude::*;
-use throughline_transcript::{escape_into, unescape};
+use throughline_transcript::JsonStr;
 
 use crate::lanes::{HISTORY, STRETCH};
 use crate::profile::Feature;
@@ -53,7 +53,7 @@ proptest! {
     #[test]
     fn a_json_string_has_the_profile_of_its_text(text in texts()) {
         let mut escaped = String::new();
-        escape_into(&text, &mut escaped);
+        JsonStr::escape_into(&text, &mut escaped);
         prop_assert_eq!(profile_json_str(escaped.as_bytes()), TextProfile::of(&text));
         let all_escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
         prop_assert_eq!(profile_json_str(all_escaped.as_bytes()), TextProfile::of(&text));
@@ -61,7 +61,7 @@ proptest! {
 
     #[test]
     fn whatever_stands_in_quotes_is_read_as_the_transcript_reads_it(raw in "([a-z \\\\\"/u]|\\\\[nrtbfu\"/x]|\\\\u[0-9a-fD]{4}|\\\\ud8[0-9a-f]{2}|\\\\udc[0-9a-f]{2}|é|中){0,80}") {
-        prop_assert_eq!(profile_json_str(raw.as_bytes()), TextProfile::of(&unescape(&raw)));
+        prop_assert_eq!(profile_json_str(raw.as_bytes()), TextProfile::of(&JsonStr::unescape(&raw)));
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn slice(trace: &LogTrace, index: usize, span: Span) -> Option<SharedText> {
 
 /// The text of the inside of a JSON string, unless it is empty.
 fn text_of(raw: &str) -> Option<String> {
-    let text = if raw.contains('\\') { crate::json::unescape(raw) } else { raw.to_owned() };
+    let text = if raw.contains('\\') { crate::json::JsonStr::unescape(raw) } else { raw.to_owned() };
     (!text.is_empty()).then_some(text)
 }
 

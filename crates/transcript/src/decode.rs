@@ -100,24 +100,26 @@ pub enum DecodeError {
     },
 }
 
-/// Decodes a document. Nothing is copied: every message points into the text.
-pub fn decode(bytes: Vec<u8>, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
-    if bytes.len() >= u32::MAX as usize {
-        return Err(DecodeError::TooLarge { bytes: bytes.len() });
+impl Transcript {
+    /// Decodes a document. Nothing is copied: every message points into the text.
+    pub fn decode(bytes: Vec<u8>, options: &DecodeOptions) -> Result<Self, DecodeError> {
+        if bytes.len() >= u32::MAX as usize {
+            return Err(DecodeError::TooLarge { bytes: bytes.len() });
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            let line = memchr::memchr_iter(b'\n', &error.as_bytes()[..offset]).count() + 1;
+            DecodeError::Utf8 { offset, line }
+        })?;
+        let whole = SharedText::new(text);
+        let Some(without_mark) = whole.as_str().strip_prefix('\u{feff}').map(str::len) else {
+            return decode_text(&whole, options);
+        };
+        let document = whole.slice(whole.len() - without_mark..whole.len());
+        let mut transcript = decode_text(&document, options)?;
+        transcript.layout = transcript.layout.map(Layout::with_byte_order_mark);
+        Ok(transcript)
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        let line = memchr::memchr_iter(b'\n', &error.as_bytes()[..offset]).count() + 1;
-        DecodeError::Utf8 { offset, line }
-    })?;
-    let whole = SharedText::new(text);
-    let Some(without_mark) = whole.as_str().strip_prefix('\u{feff}').map(str::len) else {
-        return decode_text(&whole, options);
-    };
-    let document = whole.slice(whole.len() - without_mark..whole.len());
-    let mut transcript = decode_text(&document, options)?;
-    transcript.layout = transcript.layout.map(Layout::with_byte_order_mark);
-    Ok(transcript)
 }
 
 fn decode_text(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {

@@ -5,7 +5,7 @@ use crate::message::Role;
 use crate::write::WireFormat;
 
 fn read_with(text: &str, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
-    decode(text.as_bytes().to_vec(), options)
+    Transcript::decode(text.as_bytes().to_vec(), options)
 }
 
 fn read(text: &str) -> Transcript {
@@ -242,13 +242,13 @@ fn bytes_that_are_not_text_are_refused_with_their_place() {
     let mut bytes = b"[\n{\"role\":\"user\",\n\"content\":\"a".to_vec();
     let offset = bytes.len();
     bytes.extend_from_slice(b"\xff\"}]");
-    let error = decode(bytes, &DecodeOptions::default()).unwrap_err();
+    let error = Transcript::decode(bytes, &DecodeOptions::default()).unwrap_err();
     assert!(matches!(error, DecodeError::Utf8 { offset: o, line: 3 } if o == offset), "{error}");
     assert_eq!(
         error.to_string(),
         format!("not valid UTF-8: byte {offset} (line 3) is not part of any character")
     );
-    let error = decode(b"\xff\xfe[\0]\0".to_vec(), &DecodeOptions::default()).unwrap_err();
+    let error = Transcript::decode(b"\xff\xfe[\0]\0".to_vec(), &DecodeOptions::default()).unwrap_err();
     assert!(matches!(error, DecodeError::Utf8 { offset: 0, line: 1 }));
 }
 

@@ -5,12 +5,9 @@
 
 use crate::message::{Message, Part, Role};
 
-/// The tag of passages that Throughline sends along with a person's text.
-pub const RECALLED_TAG: &str = "recalled_passages";
-
 /// Tags in which agents enclose their own additions.
 const INJECTED_TAGS: &[&str] = &[
-    RECALLED_TAG,
+    Message::RECALLED_TAG,
     "system-reminder",
     "command-name",
     "command-message",
@@ -105,20 +102,25 @@ impl Message {
     }
 }
 
-/// Returns the text without injected blocks at its start and end.
-#[must_use]
-pub fn strip_injected(text: &str) -> &str {
-    let mut rest = text.trim();
-    if INJECTED_OPENINGS.iter().any(|opening| rest.starts_with(opening)) {
-        return "";
+impl Message {
+    /// Returns the text without injected blocks at its start and end.
+    #[must_use]
+    pub fn strip_injected(text: &str) -> &str {
+        let mut rest = text.trim();
+        if INJECTED_OPENINGS.iter().any(|opening| rest.starts_with(opening)) {
+            return "";
+        }
+        while let Some(after) = rest.strip_prefix('<').and_then(after_leading_block) {
+            rest = after.trim_start();
+        }
+        while let Some(before) = rest.strip_suffix('>').and_then(before_trailing_block) {
+            rest = before.trim_end();
+        }
+        rest
     }
-    while let Some(after) = rest.strip_prefix('<').and_then(after_leading_block) {
-        rest = after.trim_start();
-    }
-    while let Some(before) = rest.strip_suffix('>').and_then(before_trailing_block) {
-        rest = before.trim_end();
-    }
-    rest
+
+    /// The tag of passages that Throughline sends along with a person's text.
+    pub const RECALLED_TAG: &str = "recalled_passages";
 }
 
 /// For text after a `<`: returns the text after a known block, if one starts here.
@@ -141,7 +143,7 @@ fn before_trailing_block(inner: &str) -> Option<&str> {
 /// Whether a text consists only of injected blocks and white space.
 #[must_use]
 pub(crate) fn is_injected(text: &str) -> bool {
-    strip_injected(text).is_empty()
+    Message::strip_injected(text).is_empty()
 }
 
 impl Message {
@@ -155,7 +157,7 @@ impl Message {
         for part in self.parts() {
             if let Part::Text(string) = part {
                 let text = self.str(*string);
-                let own = strip_injected(&text);
+                let own = Message::strip_injected(&text);
                 if !own.is_empty() {
                     if !words.is_empty() {
                         words.push('\n');

@@ -54,39 +54,80 @@ impl JsonStr {
     /// Returns the text of the string; borrowed if it has no escapes.
     #[must_use]
     pub fn text(self, json: &str) -> Cow<'_, str> {
-        if self.escaped { Cow::Owned(unescape(self.raw(json))) } else { Cow::Borrowed(self.raw(json)) }
+        if self.escaped {
+            Cow::Owned(JsonStr::unescape(self.raw(json)))
+        } else {
+            Cow::Borrowed(self.raw(json))
+        }
     }
 }
 
-/// Unescapes the inside of a JSON string. A lone surrogate becomes U+FFFD, because text cannot contain it.
-#[must_use]
-pub fn unescape(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    unescape_into(raw, &mut out);
-    out
-}
-
-/// Like [`unescape`], but appends to a buffer of the caller.
-pub fn unescape_into(raw: &str, out: &mut String) {
-    let bytes = raw.as_bytes();
-    let mut at = 0;
-    while let Some(offset) = memchr::memchr(b'\\', &bytes[at.min(bytes.len())..]) {
-        let slash = at + offset;
-        out.push_str(raw.get(at..slash).unwrap_or_default());
-        let (decoded, used) = match bytes.get(slash + 1) {
-            Some(b'n') => ('\n', 2),
-            Some(b't') => ('\t', 2),
-            Some(b'r') => ('\r', 2),
-            Some(b'b') => ('\u{8}', 2),
-            Some(b'f') => ('\u{c}', 2),
-            Some(b'u') => unicode_escape(&bytes[slash..]),
-            Some(&b @ (b'"' | b'\\' | b'/')) => (char::from(b), 2),
-            _ => ('\\', 1),
-        };
-        out.push(decoded);
-        at = slash + used;
+impl JsonStr {
+    /// Unescapes the inside of a JSON string. A lone surrogate becomes U+FFFD, because text cannot contain it.
+    #[must_use]
+    pub fn unescape(raw: &str) -> String {
+        let mut out = String::with_capacity(raw.len());
+        JsonStr::unescape_into(raw, &mut out);
+        out
     }
-    out.push_str(raw.get(at..).unwrap_or_default());
+
+    /// Like [`Self::unescape`], but appends to a buffer of the caller.
+    pub fn unescape_into(raw: &str, out: &mut String) {
+        let bytes = raw.as_bytes();
+        let mut at = 0;
+        while let Some(offset) = memchr::memchr(b'\\', &bytes[at.min(bytes.len())..]) {
+            let slash = at + offset;
+            out.push_str(raw.get(at..slash).unwrap_or_default());
+            let (decoded, used) = match bytes.get(slash + 1) {
+                Some(b'n') => ('\n', 2),
+                Some(b't') => ('\t', 2),
+                Some(b'r') => ('\r', 2),
+                Some(b'b') => ('\u{8}', 2),
+                Some(b'f') => ('\u{c}', 2),
+                Some(b'u') => unicode_escape(&bytes[slash..]),
+                Some(&b @ (b'"' | b'\\' | b'/')) => (char::from(b), 2),
+                _ => ('\\', 1),
+            };
+            out.push(decoded);
+            at = slash + used;
+        }
+        out.push_str(raw.get(at..).unwrap_or_default());
+    }
+
+    /// Appends `text` as a JSON string with quotes.
+    pub fn write(text: &str, out: &mut String) {
+        out.push('"');
+        JsonStr::escape_into(text, out);
+        out.push('"');
+    }
+
+    /// Appends `text` escaped for the inside of a JSON string; only what JSON demands is escaped.
+    pub fn escape_into(text: &str, out: &mut String) {
+        let mut plain_from = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            out.push_str(text.get(plain_from..at).unwrap_or_default());
+            plain_from = at + 1;
+            match byte {
+                b'"' => out.push_str("\\\""),
+                b'\\' => out.push_str("\\\\"),
+                b'\n' => out.push_str("\\n"),
+                b'\r' => out.push_str("\\r"),
+                b'\t' => out.push_str("\\t"),
+                0x08 => out.push_str("\\b"),
+                0x0c => out.push_str("\\f"),
+                other => {
+                    let hex = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+                    out.push_str("\\u00");
+                    out.push(hex(other >> 4));
+                    out.push(hex(other & 15));
+                }
+            }
+        }
+        out.push_str(text.get(plain_from..).unwrap_or_default());
+    }
 }
 
 /// Decodes `\uXXXX` or a surrogate pair at the start of `bytes`; returns the character and the bytes used.
@@ -106,47 +147,12 @@ fn unicode_escape(bytes: &[u8]) -> (char, usize) {
     (char::from_u32(first).unwrap_or('\u{fffd}'), 6)
 }
 
-/// Appends `text` as a JSON string with quotes.
-pub fn write_json_string(text: &str, out: &mut String) {
-    out.push('"');
-    escape_into(text, out);
-    out.push('"');
-}
-
 /// `text` as a JSON string with quotes.
 #[must_use]
 pub fn compact_json_string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
-    write_json_string(text, &mut out);
+    JsonStr::write(text, &mut out);
     out
-}
-
-/// Appends `text` escaped for the inside of a JSON string; only what JSON demands is escaped.
-pub fn escape_into(text: &str, out: &mut String) {
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(text.get(plain_from..at).unwrap_or_default());
-        plain_from = at + 1;
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            0x08 => out.push_str("\\b"),
-            0x0c => out.push_str("\\f"),
-            other => {
-                let hex = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-                out.push_str("\\u00");
-                out.push(hex(other >> 4));
-                out.push(hex(other & 15));
-            }
-        }
-    }
-    out.push_str(text.get(plain_from..).unwrap_or_default());
 }
 
 /// A position in valid JSON.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Cursor, unescape};
+use crate::json::{Cursor, JsonStr};
 
 /// A raw JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,8 @@ impl<'a> RawJson<'a> {
             let key = cursor.next_key()?;
             let key = std::str::from_utf8(key).unwrap_or_default();
             let value = cursor.skip_value().of(self.0);
-            let key = if key.contains('\\') { Cow::Owned(unescape(key)) } else { Cow::Borrowed(key) };
+            let key =
+                if key.contains('\\') { Cow::Owned(JsonStr::unescape(key)) } else { Cow::Borrowed(key) };
             Some((key, RawJson(value)))
         })
     }

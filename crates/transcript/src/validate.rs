@@ -49,19 +49,21 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Returns every violation of the wire format's rules, in order of position. Calls of the very last answer may be open, because their
-/// results follow.
-#[must_use]
-pub fn violations(wire_format: WireFormat, messages: &[Message], groups: &Groups) -> Vec<Violation> {
-    let mut found = Vec::new();
-    check_pairs(messages, groups, &call_ids(messages), &mut found);
-    check_adjacency(wire_format, messages, groups, &mut found);
-    check_leading_role(messages, &mut found);
-    check_roles(wire_format, messages, &mut found);
-    check_content(wire_format, messages, &mut found);
-    check_reasoning(wire_format, messages, &mut found);
-    found.sort_by_key(|violation| violation.message);
-    found
+impl Violation {
+    /// Returns every violation of the wire format's rules, in order of position. Calls of the very last answer may be open, because their
+    /// results follow.
+    #[must_use]
+    pub fn find(wire_format: WireFormat, messages: &[Message], groups: &Groups) -> Vec<Self> {
+        let mut found = Vec::new();
+        check_pairs(messages, groups, &call_ids(messages), &mut found);
+        check_adjacency(wire_format, messages, groups, &mut found);
+        check_leading_role(messages, &mut found);
+        check_roles(wire_format, messages, &mut found);
+        check_content(wire_format, messages, &mut found);
+        check_reasoning(wire_format, messages, &mut found);
+        found.sort_by_key(|violation| violation.message);
+        found
+    }
 }
 
 fn push(found: &mut Vec<Violation>, kind: ViolationKind, message: usize, detail: String) {

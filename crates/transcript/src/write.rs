@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::json::write_json_string;
+use crate::json::JsonStr;
 use crate::message::Role;
 
 /// A wire format of conversations.
@@ -54,7 +54,7 @@ pub fn text_message(wire_format: WireFormat, role: Role, text: &str) -> String {
             out.push_str("{\"role\":\"");
             out.push_str(role.name());
             out.push_str("\",\"content\":");
-            write_json_string(text, &mut out);
+            JsonStr::write(text, &mut out);
             out.push('}');
         }
         WireFormat::Responses => {
@@ -64,7 +64,7 @@ pub fn text_message(wire_format: WireFormat, role: Role, text: &str) -> String {
             out.push_str("\",\"content\":[{\"type\":\"");
             out.push_str(kind);
             out.push_str("\",\"text\":");
-            write_json_string(text, &mut out);
+            JsonStr::write(text, &mut out);
             out.push_str("}]}");
         }
     }
@@ -81,9 +81,9 @@ pub fn tool_result_stub(wire_format: WireFormat, call_id: &str, text: &str) -> S
         WireFormat::Anthropic => ("{\"type\":\"tool_result\",\"tool_use_id\":", ",\"content\":"),
     };
     let mut out = String::from(open);
-    write_json_string(call_id, &mut out);
+    JsonStr::write(call_id, &mut out);
     out.push_str(middle);
-    write_json_string(text, &mut out);
+    JsonStr::write(text, &mut out);
     out.push('}');
     out
 }

@@ -4,7 +4,7 @@
 //! to be inserted, and strings are joined in their escaped form, so that the result is what the provider would have written: an emoji whose
 //! surrogates were split between two deltas is whole again.
 
-use throughline_transcript::{RawJson, unescape, write_json_string};
+use throughline_transcript::{JsonStr, RawJson};
 
 /// Members that identify something. Servers repeat them in every delta, so they must not be appended.
 const NAMING: [&str; 9] = ["id", "type", "index", "role", "name", "format", "object", "status", "signature"];
@@ -179,7 +179,7 @@ pub(crate) fn write_object(members: &[(String, JsonNode)], out: &mut String) {
         if index > 0 {
             out.push(',');
         }
-        write_json_string(name, out);
+        JsonStr::write(name, out);
         out.push(':');
         value.write(out);
     }
@@ -246,7 +246,7 @@ impl TextTap {
         };
         let ready = piece.len() - half_pair_bytes(piece);
         self.held = piece.get(ready..).unwrap_or_default().to_owned();
-        unescape(piece.get(..ready).unwrap_or_default())
+        JsonStr::unescape(piece.get(..ready).unwrap_or_default())
     }
 }
 

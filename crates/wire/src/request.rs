@@ -186,7 +186,7 @@ impl Request {
             if out.len() > 1 {
                 out.push(',');
             }
-            throughline_transcript::write_json_string(name, &mut out);
+            throughline_transcript::JsonStr::write(name, &mut out);
             out.push(':');
             out.push_str(value.0);
         }
@@ -238,7 +238,7 @@ impl Request {
         let mut json = String::from("{\"include_usage\":true");
         for (name, value) in others {
             json.push(',');
-            throughline_transcript::write_json_string(&name, &mut json);
+            throughline_transcript::JsonStr::write(&name, &mut json);
             json.push(':');
             json.push_str(value.0);
         }
@@ -281,7 +281,7 @@ impl Request {
         let mut json = format!("{{\"budget_tokens\":{lower}");
         for (name, value) in thinking.members().filter(|(name, _)| name != "budget_tokens") {
             json.push(',');
-            throughline_transcript::write_json_string(&name, &mut json);
+            throughline_transcript::JsonStr::write(&name, &mut json);
             json.push(':');
             json.push_str(value.0);
         }

@@ -128,7 +128,7 @@ fn chat_message(json: RawJson<'_>) -> Option<Message> {
     let mut out = String::from("{\"role\":\"assistant\"");
     for (name, value) in others {
         out.push(',');
-        throughline_transcript::write_json_string(&name, &mut out);
+        throughline_transcript::JsonStr::write(&name, &mut out);
         out.push(':');
         out.push_str(value.0);
     }

@@ -1,6 +1,6 @@
 //! Assembles the events of a stream to the [`Answer`] that a whole response would have given, with deltas on the way.
 //!
-//! [`AnswerStream`] takes events; [`StreamDecoder`] takes bytes. Missing parts of a stream are never guessed: one that ends early or fails
+//! `AnswerStream` takes events, [`StreamDecoder`] bytes. Missing parts of a stream are never guessed: one that ends early or fails
 //! gives an [`Interrupted`] with the part that was received.
 //!
 //! Not for: time limits, retries, or forwarding bytes.
@@ -33,7 +33,7 @@ pub(crate) const DEFAULT_MAX_STREAM_BYTES: usize = 256 * 1024 * 1024;
 
 /// Assembles an answer from the events of its stream.
 #[derive(Clone, Debug)]
-pub struct AnswerStream {
+pub(crate) struct AnswerStream {
     wire_format: WireFormat,
     wire: FormatReader,
     events: usize,
@@ -55,13 +55,13 @@ enum FormatReader {
 impl AnswerStream {
     /// Creates an assembler at the beginning of a stream.
     #[must_use]
-    pub fn new(wire_format: WireFormat) -> Self {
+    pub(crate) fn new(wire_format: WireFormat) -> Self {
         Self::with_limit(wire_format, DEFAULT_MAX_STREAM_BYTES)
     }
 
     /// Like [`new`](Self::new), with another limit of the size of all events together.
     #[must_use]
-    pub fn with_limit(wire_format: WireFormat, max_bytes: usize) -> Self {
+    pub(crate) fn with_limit(wire_format: WireFormat, max_bytes: usize) -> Self {
         let wire = match wire_format {
             WireFormat::Chat => FormatReader::Chat(ChatStream::default()),
             WireFormat::Responses => FormatReader::Responses(Box::default()),
@@ -80,7 +80,11 @@ impl AnswerStream {
     }
 
     /// Reads a frame of the stream. A frame without an event changes nothing.
-    pub fn accept(&mut self, frame: &SseFrame<'_>, deltas: &mut Vec<Delta>) -> Result<Flow, StreamError> {
+    pub(crate) fn accept(
+        &mut self,
+        frame: &SseFrame<'_>,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<Flow, StreamError> {
         match &frame.data {
             Some(data) => self.accept_event(frame.name.as_deref(), data, deltas),
             None => Ok(self.flow()),
@@ -88,7 +92,7 @@ impl AnswerStream {
     }
 
     /// Reads an event and appends its new content. After a failure, every further event fails in the same way.
-    pub fn accept_event(
+    pub(crate) fn accept_event(
         &mut self,
         name: Option<&str>,
         data: &str,
@@ -206,7 +210,7 @@ impl AnswerStream {
     }
 
     /// Ends the stream and returns the answer, or the part that was received.
-    pub fn finish(self) -> Result<Answer, Box<Interrupted>> {
+    pub(crate) fn finish(self) -> Result<Answer, Box<Interrupted>> {
         let assembled = match self.wire {
             FormatReader::Chat(stream) => stream.finish(),
             FormatReader::Responses(stream) => stream.finish(),

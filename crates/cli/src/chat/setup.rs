@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use throughline_agent::{
     AgentEvents, AgentSetup, ApprovalMode, Approver, MemoryFiles, OutputLimit, PromptParts, SaveMemory,
-    ToolBox, Workspace, context_files,
+    ToolBox, Workspace,
 };
 use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
     Automatic, CallPolicy, ContextEngine, Host, LockPolicy, ModelTarget, RecordPolicy, RouteHealth,
-    SessionSetup, ToolOutputPolicy, learnt_window,
+    SessionSetup, ToolOutputPolicy,
 };
-use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
+use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec};
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, Store};
 use throughline_tokens::Catalogue;
@@ -174,8 +174,12 @@ impl ChatSetup {
             let slots = configured_slots(self.settings.model.parallel_requests);
             client.slots().configure(&endpoint, slots);
         }
-        let learnt = learnt_window(self.store.as_ref(), &learnt_scope(&endpoint, &wish.model), self.now_ms())
-            .map_err(refused)?;
+        let learnt = ModelTarget::learnt_window(
+            self.store.as_ref(),
+            &ModelAtEndpoint::learnt_scope(&endpoint, &wish.model),
+            self.now_ms(),
+        )
+        .map_err(refused)?;
         let before =
             ModelFactSources { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
         let is_known = !endpoint.base.is_local() && self.catalogue.of(&wish.model).facts.entry.is_some();
@@ -311,7 +315,7 @@ impl ChatSetup {
                 String::new()
             })
         };
-        let files = context_files(&self.folder);
+        let files = PromptParts::context_files(&self.folder);
         let tools: Vec<String> = tools.schemas().into_iter().map(|tool| tool.name).collect();
         (PromptParts {
             folder: &self.folder.display().to_string(),

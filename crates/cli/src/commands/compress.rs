@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use throughline_compaction::{
-    Attempt, Budgets, Correction, Ledger, Outcome, PruneRules, SYSTEM_NOTE, Stretch, append_note,
+    Attempt, Budgets, Correction, Ledger, Outcome, PruneRules, Stretch, SummaryFrame,
 };
 use throughline_engine::{
     CommitAs, CompressRequest, Compressor, CompressorSetup, ContextEngine as _, Headroom, RecordedState,
@@ -21,7 +21,7 @@ use throughline_engine::{
 };
 use throughline_redact::Redactor;
 use throughline_store::{Continuation, Session, SessionId, Store as _, StoreError};
-use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
+use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, Violation};
 
 use crate::app::App;
 use crate::context_breakdown::MeasureTokens as _;
@@ -279,7 +279,7 @@ impl MustStay {
 }
 
 fn tell_violations(context: &App, transcript: &Transcript, groups: &Groups) {
-    let found = violations(transcript.wire_format, &transcript.messages, groups);
+    let found = Violation::find(transcript.wire_format, &transcript.messages, groups);
     for violation in found.iter().take(MAX_VIOLATIONS_TOLD) {
         context.warn(&printable(&violation.to_string()));
     }
@@ -354,7 +354,7 @@ impl Compaction<'_> {
         if !self.attempt.outcome.is_completed() {
             return None;
         }
-        append_note(system.as_str(), SYSTEM_NOTE)
+        SummaryFrame::append_note(system.as_str(), SummaryFrame::SYSTEM_NOTE)
     }
 
     /// The result as one JSON object; messages keep their bytes.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
 use serde_json::json;
-use throughline_compaction::find_summary;
+use throughline_compaction::SummaryFrame;
 use throughline_store::{FileOutcome, FileReport, ImportEvent, ImportReport, Importer};
 use throughline_transcript::Message;
 
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ImportArgs, app: &App) -> Result<(), CliError> {
     let mut progress = ImportProgress::new(app);
     let mut report = ImportReport::default();
     let mut new_id = |at_ms| app.new_session_id(at_ms);
-    let find = |message: &Message| find_summary(message).map(|found| found.body);
+    let find = |message: &Message| SummaryFrame::find(message).map(|found| found.body);
     let importer = Importer::new(&record.store, record.owner.clone(), &mut new_id, find).at(record.now.ms);
     let mut importer = importer.priced_by(catalogue(app)?);
     let mut kept = Ok(());

@@ -4,7 +4,7 @@ mod view;
 
 use clap::Args;
 use serde_json::json;
-use throughline_transcript::{Groups, Violation, violations};
+use throughline_transcript::{Groups, Violation};
 
 use crate::app::App;
 use crate::args::{TranscriptArgs, WindowArgs};
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &InspectArgs, app: &App) -> Result<(), CliError> {
     }
     let inspection = Inspection {
         breakdown,
-        violations: violations(input.transcript.wire_format, &input.transcript.messages, &groups),
+        violations: Violation::find(input.transcript.wire_format, &input.transcript.messages, &groups),
         input: &input,
         situation: &situation,
         top,

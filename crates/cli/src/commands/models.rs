@@ -5,8 +5,8 @@ mod view;
 use clap::Args;
 use serde_json::{Value, json};
 use throughline_config::{Settings, WindowScope};
-use throughline_engine::learnt_window;
-use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
+use throughline_engine::ModelTarget;
+use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec};
 use throughline_provider::{Endpoint, EndpointError, ListedModel};
 use throughline_tokens::{Catalogue, Cost, Limits, OwnValue, PriceBasis, PricedCall, Usage};
 
@@ -185,7 +185,12 @@ impl ModelLookup<'_> {
             return Ok(None);
         }
         let record = OpenRecord::open_for_reading(self.app)?;
-        learnt_window(&record.store, &learnt_scope(endpoint, model), record.now.ms).map_err(record::refused)
+        ModelTarget::learnt_window(
+            &record.store,
+            &ModelAtEndpoint::learnt_scope(endpoint, model),
+            record.now.ms,
+        )
+        .map_err(record::refused)
     }
 
     fn rates(&self, model: &ModelAtEndpoint) -> MillionTokenPrices {

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use throughline_engine::{Compressor, EngineDirectory};
 use throughline_lcm::LcmEngine;
-use throughline_plugin::{Manifest, PROTOCOL_SCHEMA};
+use throughline_plugin::{Manifest, ProcessEngine};
 
 use crate::app::App;
 use crate::engines::manifest::{missing_program, read_manifest};
@@ -59,7 +59,7 @@ struct EngineRow {
 pub(crate) fn run(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         Some(PluginsCommand::Check(check)) => check::run(check, app),
-        Some(PluginsCommand::Schema) => app.print(PROTOCOL_SCHEMA),
+        Some(PluginsCommand::Schema) => app.print(ProcessEngine::PROTOCOL_SCHEMA),
         None => list(args, app),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::{CacheTtl, EndpointKind};
 use throughline_replay::{
-    Bill, ClientPrompt, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay,
+    Bill, ClientPrompt, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost,
 };
 use throughline_tokens::{Catalogue, Cost, Limits, ToolDeferral};
 use throughline_transcript::{DecodeOptions, Note, Transcript, WireFormat};
@@ -233,7 +233,7 @@ fn replay_talk(
         own_tools: crate::serve::recall::schemas(false),
         catalogue: catalogue.clone(),
     };
-    let report = wait_for(replay(talk, &options))?.map_err(|error| {
+    let report = wait_for(talk.replay(&options))?.map_err(|error| {
         let cannot = format!("cannot replay {name}");
         match error {
             ReplayError::Managed(error @ SessionError::FixedTooLarge { .. }) => {

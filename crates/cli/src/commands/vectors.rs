@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use throughline_store::{Embedder as _, VectorState};
+use throughline_search::meaning::{Embedder, VectorState};
 
 use crate::app::App;
 use crate::error::CliError;

@@ -2,7 +2,7 @@
 
 use throughline_store::{
     Guard, GuardScope, LockOutcome, LockRecord, LockRequest, Millis, OperatorAction, RemovalReport,
-    RetentionPolicy, Store as _, StoreError, StoreProgress, apply_retention, note_action,
+    RetentionPolicy, Store as _, StoreError, StoreProgress,
 };
 
 use throughline_config::RetentionSettings;
@@ -60,7 +60,7 @@ pub(crate) fn apply(
         {
             return Ok(RetentionOutcome::DoneLately);
         }
-        let report = apply_retention(store.upkeep(), policy, now_ms, false, &mut |state| {
+        let report = policy.apply(store.upkeep(), now_ms, false, &mut |state| {
             progress(state);
             let now_ms = app.now().ms;
             if now_ms >= request.now_ms + LIFETIME_MS / 10 {
@@ -72,7 +72,7 @@ pub(crate) fn apply(
             Ok(())
         })?;
         if report.conversations > 0 {
-            note_action(store.upkeep(), &action("retention", "", &report, app))?;
+            action("retention", "", &report, app).note(store.upkeep())?;
         }
         let ran = Guard { name: LAST_RUN.to_owned(), value: true.into(), set_ms: now_ms, expires_ms: None };
         store.set_guard(&GuardScope::Global, LAST_RUN, Some(&ran))?;

@@ -349,7 +349,7 @@ fn is_of(value: &Value, wanted: &Value) -> bool {
 
 #[test]
 fn the_schema_tells_right_from_wrong() {
-    let schema: Value = serde_json::from_str(throughline_plugin::PROTOCOL_SCHEMA).unwrap();
+    let schema: Value = serde_json::from_str(throughline_plugin::ProcessEngine::PROTOCOL_SCHEMA).unwrap();
     let wrong = [
         json!({ "kind": "completed", "view": [] }),
         json!({ "kind": "no_op", "reason": "tired", "detail": "" }),

@@ -337,7 +337,7 @@ fn engine_protocol_is_the_recorded_one() {
     let mut lines = vec![
         format!("blake3 of the schema: {}", blake3::hash(&schema).to_hex()),
         format!("id of the schema: {}", parsed["$id"].as_str().unwrap()),
-        format!("version: {}", throughline_plugin::PROTOCOL_VERSION),
+        format!("version: {}", throughline_plugin::ProcessEngine::PROTOCOL_VERSION),
     ];
     lines.extend(parsed["$defs"].as_object().unwrap().keys().map(|name| format!("definition: {name}")));
     check_list("engine-protocol", lines);

@@ -9,7 +9,7 @@ use serde_json::json;
 use throughline_compaction::{
     Attempt, BeforeAfter, Budgets, CacheState, Conversation, Correction, CountMessage, CountTokens, Ledger,
     NotesReport, Options, PayCheck, PayRule, PruneRules, RenditionKind, Report, Summariser, Synthetic,
-    ViewItem, compact,
+    ViewItem,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::{ContentProfile, TextProfile, TokenModel};
@@ -225,7 +225,7 @@ impl CompactionTools {
             shown_tokens: &shown_tokens,
             ..self.options(aim, &count_tokens, &count_message, &clock_us)
         };
-        compact(&gathered.conversation(), &options, summariser).await
+        gathered.conversation().compact(&options, summariser).await
     }
 
     fn options<'a>(

@@ -4,7 +4,7 @@
 //! Below the hard limit, an automatic compaction is made only if it pays. At the hard limit it must be made, and the tail
 //! and the summary are made small enough for it to pay.
 
-use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, preview};
+use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan};
 
 use crate::compressor::adapter::{
     AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, keep_exactly, pay_rule,
@@ -114,7 +114,7 @@ fn planned(
         cut_at: None,
         tells_pinned: false,
     };
-    let seen = tools.with_options(gathered, aim, preview);
+    let seen = tools.with_options(gathered, aim, |conversation, options| conversation.preview(options));
     let sum = seen.pay.map(|figures| figures.payback(&rule));
     let deep = seen.pay.map(|figures| figures.deep_target(&rule));
     (seen.plan.ok(), sum, deep)
@@ -153,7 +153,10 @@ pub(crate) fn affords_model(
         cut_at: None,
         tells_pinned: false,
     };
-    tools.with_options(gathered, aim, preview).pay.is_none_or(|figures| figures.affords_model(&rule))
+    tools
+        .with_options(gathered, aim, |conversation, options| conversation.preview(options))
+        .pay
+        .is_none_or(|figures| figures.affords_model(&rule))
 }
 
 #[cfg(test)]

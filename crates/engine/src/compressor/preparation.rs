@@ -7,7 +7,7 @@
 
 use throughline_compaction::{
     Account, Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, WrittenBy,
-    replaced_notes, summarise_all,
+    replaced_notes,
 };
 
 use std::ops::Range;
@@ -149,10 +149,10 @@ impl Summariser for LateNotes {
     fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
         Box::pin(async move {
             let Some(notes) = request.earlier else {
-                return summarise_all(self.inner.as_ref(), request).await;
+                return request.summarise(self.inner.as_ref()).await;
             };
             let earlier = replaced_notes(&self.late, notes, &request);
-            summarise_all(self.inner.as_ref(), SummaryRequest { earlier: Some(&earlier), ..request }).await
+            SummaryRequest { earlier: Some(&earlier), ..request }.summarise(self.inner.as_ref()).await
         })
     }
 
@@ -205,7 +205,7 @@ impl Summariser for ExtendingSummariser<'_> {
             let Some((first, plan)) = self.rest_of(&request) else { return Ok(self.document.clone()) };
             let span = first..request.span.end;
             let rest = SummaryRequest { span, earlier: Some(self.document), plan: &plan, ..request };
-            summarise_all(self.inner, rest).await
+            rest.summarise(self.inner).await
         })
     }
 

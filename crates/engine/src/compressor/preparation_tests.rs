@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use throughline_compaction::{Summariser, find_summary, is_acknowledgement};
+use throughline_compaction::{Summariser, SummaryFrame};
 use throughline_transcript::{Message, Role, SharedText, WireFormat, decode_message, text_message};
 
 use super::*;
@@ -35,7 +35,7 @@ fn parts(done: &CompactedView) -> (Vec<NewItem>, Message, Vec<NewItem>) {
     let summary = decode_message(SharedText::new(json.clone())).unwrap();
     let is_ours = |item: &NewItem| match item {
         NewItem::Synthetic { json, .. } => {
-            is_acknowledgement(&decode_message(SharedText::new(json.clone())).unwrap())
+            SummaryFrame::is_acknowledgement(&decode_message(SharedText::new(json.clone())).unwrap())
         }
         _ => false,
     };
@@ -107,7 +107,7 @@ fn holds(ways: &BothWays, now: &Snapshot, window_tokens: u64, what: &str) {
         "{what}: nothing that is kept at once goes"
     );
     assert_eq!(prepared_tail.last(), tail.last(), "{what}: the end is the end");
-    let found = find_summary(&summary).unwrap();
+    let found = SummaryFrame::find(&summary).unwrap();
     assert_eq!(found.kept, Some(prepared_tail.len()), "{what}: the preface says what follows");
     assert!(ways.prepared.report.prepared, "{what}");
     assert_eq!(ways.prepared.report.messages.before, now.messages.len() as u64, "{what}");

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use throughline_compaction::{SYSTEM_NOTE, append_note};
+use throughline_compaction::SummaryFrame;
 use throughline_provider::{CachePolicy, MarkLayout};
 use throughline_store::{PreambleId, StoredPreamble};
 use throughline_tokens::ContentProfile;
@@ -137,14 +137,14 @@ impl Envelope {
         // Providers refuse a block of white space.
         let has_words = text.is_some_and(|text| !text.trim().is_empty());
         if in_blocks && has_words {
-            let note = compact_json_string(SYSTEM_NOTE);
+            let note = compact_json_string(SummaryFrame::SYSTEM_NOTE);
             let blocks = format!(
                 "[{{\"type\":\"text\",\"text\":{}}},{{\"type\":\"text\",\"text\":{note}}}]",
                 system.0
             );
             return (Some(Cow::Owned(blocks)), 1);
         }
-        match append_note(system.0, SYSTEM_NOTE) {
+        match SummaryFrame::append_note(system.0, SummaryFrame::SYSTEM_NOTE) {
             Some(noted) => (Some(Cow::Owned(noted)), usize::from(!is_text)),
             None => (Some(Cow::Borrowed(system.0)), 0),
         }

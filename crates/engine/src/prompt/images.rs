@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use throughline_compaction::{
-    BeforeAfter, Earlier, Ledger, Plan, PruneRules, Quality, Rendition, RenditionKind, prune,
+    BeforeAfter, Earlier, Ledger, Plan, PruneRules, Quality, Rendition, RenditionKind,
 };
 use throughline_transcript::{Groups, Role};
 
@@ -34,7 +34,7 @@ fn renditions(view: &LiveView) -> HashMap<usize, Rendition> {
     let everything_else_stays =
         PruneRules { result_min_chars: usize::MAX / 16, argument_max_chars: usize::MAX / 2 };
     let ledger = Ledger::of(messages, &groups, None);
-    let (renditions, _) = prune(messages, &plan, &ledger, everything_else_stays);
+    let (renditions, _) = everything_else_stays.renditions(messages, &plan, &ledger);
     let has_image = |index: &usize| messages.get(*index).is_some_and(|message| message.has_image());
     renditions.into_iter().filter(|(index, _)| has_image(index)).collect()
 }

@@ -2,7 +2,7 @@
 
 use throughline_testkit::from_picture;
 use throughline_transcript::{
-    Groups, Message, Role, WireFormat, decode_message_text, text_message, violations,
+    Groups, Message, Role, Violation, WireFormat, decode_message_text, text_message,
 };
 
 use super::{STRAY_RESULT, Stubs, as_words, open_calls, stubs};
@@ -50,7 +50,7 @@ fn a_conversation_that_goes_on_is_taken_by_every_wire() {
             assert_eq!(made.is_some(), expected, "{wire_format}: {what}");
             // If the conversation continued, nothing would be missing.
             all.push(user(wire_format, "Go on."));
-            assert_eq!(violations(wire_format, &all, &Groups::of(&all)), [], "{wire_format}: {what}");
+            assert_eq!(Violation::find(wire_format, &all, &Groups::of(&all)), [], "{wire_format}: {what}");
         }
     }
 }
@@ -73,7 +73,7 @@ fn half_of_the_results_are_made_whole() {
             sent(wire_format, &before, &[results, vec![user(wire_format, "And?")]].concat());
         assert!(made.is_some(), "{wire_format}");
         all.push(user(wire_format, "Go on."));
-        assert_eq!(violations(wire_format, &all, &Groups::of(&all)), [], "{wire_format}");
+        assert_eq!(Violation::find(wire_format, &all, &Groups::of(&all)), [], "{wire_format}");
     }
 }
 
@@ -127,7 +127,7 @@ fn a_result_that_nobody_waits_for_is_shown_as_words() {
         assert!(shown.iter().all(|message| !message.has_results()), "{wire_format}");
         assert!(shown.iter().any(|message| message.text().contains(STRAY_RESULT)), "{wire_format}");
         let view = [all, shown].concat();
-        assert_eq!(violations(wire_format, &view, &Groups::of(&view)), [], "{wire_format}");
+        assert_eq!(Violation::find(wire_format, &view, &Groups::of(&view)), [], "{wire_format}");
         // Results that answer open calls are unchanged.
         let shown = as_words(wire_format, &open_calls(wire_format, &before), &refs);
         assert!(shown.iter().all(Option::is_none), "{wire_format}");

@@ -2,7 +2,7 @@
 
 use throughline_store::{ArtifactId, CallNames};
 use throughline_tokens::ToolBudgets;
-use throughline_transcript::{Message, WireFormat, decode_message_text, tool_result_stub, violations};
+use throughline_transcript::{Message, Violation, WireFormat, decode_message_text, tool_result_stub};
 
 use super::{FittedResult, ResultFitter, ToolOutputPolicy};
 
@@ -77,8 +77,8 @@ fn a_long_result_shows_how_it_begins_and_ends() {
         let view = vec![messages[0].clone(), decode_message_text(fitted[1].json.clone().unwrap()).unwrap()];
         let groups = throughline_transcript::Groups::of(&view);
         assert_eq!(
-            violations(wire_format, &view, &groups).len(),
-            violations(wire_format, &messages, &groups).len()
+            Violation::find(wire_format, &view, &groups).len(),
+            Violation::find(wire_format, &messages, &groups).len()
         );
     }
 }

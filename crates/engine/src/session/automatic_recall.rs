@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use throughline_store::{Hit, SearchQuery, StoredRendition};
 use throughline_tokens::TextProfile;
-use throughline_transcript::{Message, RECALLED_TAG, WireFormat, compact_json_string};
+use throughline_transcript::{Message, WireFormat, compact_json_string};
 
 use super::{IncomingMessage, ManagedSession, record};
 use crate::prompt::view::RecordLocation;
 
+/// The tag around them.
+const RECALLED_TAG: &str = Message::RECALLED_TAG;
 /// The name of a rendition with such passages.
 const RECALLED: &str = "recalled";
 /// The limit of passages sent along.

@@ -14,6 +14,7 @@ use tokio::task::{JoinError, JoinHandle};
 use super::{SessionError, SessionSetup};
 use crate::decide::guard::{GUARD_NAME, GuardState};
 use crate::host::Host;
+use crate::limits::target::ModelTarget;
 use crate::prompt::view::LiveView;
 
 /// The name under which a model's calibration is stored.
@@ -155,14 +156,16 @@ fn kept<T: serde::de::DeserializeOwned + Default>(
     Ok(guard.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default())
 }
 
-/// Returns the window of a model that an error stated, if one did.
-pub fn learnt_window(
-    store: &dyn Store,
-    scope: &GuardScope,
-    now_ms: Millis,
-) -> Result<Option<u64>, StoreError> {
-    let guard = store.guard(scope, LEARNT_WINDOW, now_ms)?;
-    Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
+impl ModelTarget {
+    /// Returns the window of a model that an error stated, if one did.
+    pub fn learnt_window(
+        store: &dyn Store,
+        scope: &GuardScope,
+        now_ms: Millis,
+    ) -> Result<Option<u64>, StoreError> {
+        let guard = store.guard(scope, LEARNT_WINDOW, now_ms)?;
+        Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
+    }
 }
 
 /// Returns a model's calibration factor from the record.

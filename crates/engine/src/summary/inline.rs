@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use throughline_compaction::{SummaryDocument, SummaryRequest, find_summary};
+use throughline_compaction::{SummaryDocument, SummaryFrame, SummaryRequest};
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::Millis;
 use throughline_tokens::{TextProfile, TokenModel};
@@ -157,7 +157,7 @@ fn notes_in_conversation(request: &SummaryRequest<'_>) -> HasNotes {
     let Some(earlier) = request.earlier else { return HasNotes::No };
     let shown = request.plan.earlier.summaries.iter().filter_map(|index| request.messages.get(*index));
     let is_earlier = |message: &Message| {
-        find_summary(message).is_some_and(|found| SummaryDocument::parse(&found.body) == *earlier)
+        SummaryFrame::find(message).is_some_and(|found| SummaryDocument::parse(&found.body) == *earlier)
     };
     if shown.into_iter().any(is_earlier) { HasNotes::Yes } else { HasNotes::No }
 }

@@ -64,8 +64,8 @@ impl ModelQuestion<'_> {
     pub const TASK: &'static str = "recall";
 }
 
-/// A model's answer to a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A model's answer: to a question, or the summary for which an engine in another process asked.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ModelAnswer {
     /// The text.
     pub text: String,
@@ -74,4 +74,5 @@ pub struct ModelAnswer {
 }
 
 /// The future of an answer; the error is a message.
-pub type ModelAnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;
+pub(crate) type ModelAnswerFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;

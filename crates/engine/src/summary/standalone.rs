@@ -105,7 +105,7 @@ impl StandaloneCall<'_> {
 
     /// Returns the prompt tokens needed to summarise everything, and the number of calls.
     pub(crate) fn size(&self, request: &SummaryRequest<'_>) -> (u64, u64) {
-        let parts = throughline_compaction::split_span(request, self).map_or(1, |parts| parts.len() as u64);
+        let parts = request.split(self).map_or(1, |parts| parts.len() as u64);
         let messages: u64 = self.whole.clone().map(|message| self.reads_tokens(request, message)).sum();
         let tokens = messages.saturating_add(self.overhead_tokens(request).saturating_mul(parts));
         if self.is_small() {

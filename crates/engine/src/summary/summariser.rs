@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use throughline_compaction::{
     Account, Maker, RuleSummariser, SummariseError, Summariser, SummaryDocument, SummaryFuture,
-    SummaryRequest, summarise_all,
+    SummaryRequest,
 };
 use throughline_provider::{Priority, ProviderErrorKind};
 use throughline_redact::Redactor;
@@ -395,7 +395,7 @@ impl ModelSummariser {
         let mut left = MOST_SMALLER_WINDOWS;
         loop {
             let standalone = self.standalone(route, work, window_tokens);
-            let summarised = summarise_all(&standalone, work.request.clone()).await;
+            let summarised = work.request.clone().summarise(&standalone).await;
             let happened = standalone.into_happened();
             let error = match summarised {
                 Ok(document) => {

@@ -85,7 +85,7 @@ impl TranslatingUpstream {
         let translated =
             request.translate(self.spoken, self.cap, asked_secs).map_err(|error| error.to_string())?;
         self.tell(&translated.left_out);
-        let headers = headers_on(self.spoken, call.headers);
+        let headers = ModelTarget::headers_on(self.spoken, call.headers);
         let over = OutgoingCall {
             wire_format: self.spoken,
             body: translated.body.into(),
@@ -260,10 +260,12 @@ impl ModelTarget {
     }
 }
 
-/// Converts a caller's headers for a server of this wire format: keys under its name, and no headers that only other servers read.
-#[must_use]
-pub fn headers_on(spoken: WireFormat, headers: Vec<(String, String)>) -> Vec<(String, String)> {
-    headers.into_iter().filter_map(|header| header_on(spoken, header)).collect()
+impl ModelTarget {
+    /// Converts a caller's headers for a server of this wire format: keys under its name, and no headers that only other servers read.
+    #[must_use]
+    pub fn headers_on(spoken: WireFormat, headers: Vec<(String, String)>) -> Vec<(String, String)> {
+        headers.into_iter().filter_map(|header| header_on(spoken, header)).collect()
+    }
 }
 
 /// Converts a header; `None` if no server of this format reads it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{History, ManagedSession, headers_on};
+use throughline_engine::{History, ManagedSession, ModelTarget};
 use throughline_provider::Endpoint;
 use throughline_store::{Session, SessionId};
 use throughline_transcript::WireFormat;
@@ -94,7 +94,7 @@ pub(super) fn endpoint(
     let mut headers = client_headers(inbound, upstream);
     headers.retain(|(name, _)| is_key(name));
     if spoken != wire {
-        headers = headers_on(spoken, headers);
+        headers = ModelTarget::headers_on(spoken, headers);
     }
     Ok(Endpoint { headers, ..upstream.endpoint(spoken) })
 }

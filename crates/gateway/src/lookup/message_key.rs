@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
 
-use throughline_transcript::{Message, Part, Role, strip_injected};
+use throughline_transcript::{Message, Part, Role};
 use twox_hash::XxHash3_128;
 
 /// A hash of the parts of a message that clients do not rewrite.
@@ -228,7 +228,7 @@ pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&
     Some(match part {
         Part::Text(string) => {
             let text = message.str(*string);
-            let own = strip_injected(&text).trim();
+            let own = Message::strip_injected(&text).trim();
             if own.is_empty() {
                 return None;
             }

@@ -1,6 +1,6 @@
 //! Parses a request for a model, and chooses the upstream, endpoint and options for it.
 
-use throughline_engine::headers_on;
+use throughline_engine::ModelTarget;
 use throughline_models::economy_of;
 use throughline_provider::Endpoint;
 use throughline_tokens::{Economy, ToolDeferral};
@@ -69,7 +69,7 @@ fn parse_request(
     let headers = client_headers(inbound, &upstream);
     // Other calls for the conversation, such as summaries, use the client's key too.
     let keys: Vec<_> = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
-    let keys = if spoken == wire { keys } else { headers_on(spoken, keys) };
+    let keys = if spoken == wire { keys } else { ModelTarget::headers_on(spoken, keys) };
     let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };
     let savings = &config.settings.economy;
     let economy = economy_of(savings, savings.mode_for(client.program, inbound.token_name.as_deref()));

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{ManagedSession, ModelTarget, PriceSource, learnt_window};
-use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
+use throughline_engine::{ManagedSession, ModelTarget, PriceSource};
+use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec};
 use throughline_provider::{Endpoint, EndpointKind, TimeLimits};
 use throughline_tokens::{Catalogue, Usage};
 use throughline_transcript::WireFormat;
@@ -68,9 +68,10 @@ impl Tenant {
     /// The known facts about a model at an upstream.
     pub(crate) async fn model_at(&self, endpoint: Endpoint, model: &str) -> ModelAtEndpoint {
         let (store, host) = (Arc::clone(&self.setup.store), Arc::clone(&self.setup.host));
-        let scope = learnt_scope(&endpoint, model);
-        let learnt =
-            tokio::task::spawn_blocking(move || learnt_window(store.as_ref(), &scope, host.now_ms()));
+        let scope = ModelAtEndpoint::learnt_scope(&endpoint, model);
+        let learnt = tokio::task::spawn_blocking(move || {
+            ModelTarget::learnt_window(store.as_ref(), &scope, host.now_ms())
+        });
         let learnt = learnt.await.ok().and_then(Result::ok).flatten();
         let config = self.config.now();
         let settings = config.settings.as_ref();

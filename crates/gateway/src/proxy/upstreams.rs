@@ -1,6 +1,6 @@
 //! The configured upstreams, and the choice of one for a request.
 
-use throughline_config::model_fits;
+use throughline_config::GatewayUpstream;
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};
 use throughline_transcript::WireFormat;
 use throughline_wire::Request;
@@ -60,7 +60,8 @@ impl UpstreamSpec {
     }
 
     fn serves(&self, model: &str) -> bool {
-        self.models.is_empty() || self.models.iter().any(|pattern| model_fits(pattern, model))
+        self.models.is_empty()
+            || self.models.iter().any(|pattern| GatewayUpstream::model_fits(pattern, model))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use throughline_transcript::{Message, Part, WireFormat, strip_injected};
+use throughline_transcript::{Message, Part, WireFormat};
 
 use crate::lookup::message_key::ClientForm;
 use crate::lookup::message_key::{
@@ -140,7 +140,7 @@ impl<'a> Projection<'a> {
     ) -> Option<MessageIdentity> {
         let texts: Vec<String> = before.iter().cloned().chain(texts(message)).collect();
         let text = texts.join(between);
-        let mut parts = vec![("text", Cow::Owned(strip_injected(&text).trim().to_owned()))];
+        let mut parts = vec![("text", Cow::Owned(Message::strip_injected(&text).trim().to_owned()))];
         let others = message.parts().iter().filter(|part| match part {
             Part::Text(_) => false,
             Part::ToolCall { name, .. } => !self.names.has(&message.str(*name)),
@@ -156,7 +156,7 @@ impl<'a> Projection<'a> {
         let mut whole: Vec<String> = before.to_vec();
         let in_one = self.joint == TextJoin::OneText;
         if !in_one {
-            let own = whole.drain(..).map(|text| strip_injected(&text).trim().to_owned());
+            let own = whole.drain(..).map(|text| Message::strip_injected(&text).trim().to_owned());
             parts.extend(own.filter(|text| !text.is_empty()).map(|text| ("text", Cow::Owned(text))));
         }
         for part in message.parts() {
@@ -170,7 +170,7 @@ impl<'a> Projection<'a> {
         if in_one {
             whole.extend(texts(message));
             let text = whole.join(BETWEEN_ROUNDS);
-            let own = strip_injected(&text).trim();
+            let own = Message::strip_injected(&text).trim();
             if !own.is_empty() {
                 parts.insert(0, ("text", Cow::Owned(own.to_owned())));
             }

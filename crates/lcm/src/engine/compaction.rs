@@ -9,8 +9,7 @@ use std::ops::Range;
 
 use throughline_compaction::{
     Budgets, Conversation, Earlier, Ledger, Maker, NoOpReason, Options, PayCheck, Plan, PruneRules, Reach,
-    Rendition, Section, SummaryDocument, assemble, find_summary, is_acknowledgement, preview, prune,
-    shown_text,
+    Rendition, Section, SummaryDocument, SummaryFrame,
 };
 use throughline_engine::Snapshot;
 use throughline_redact::Redactor;
@@ -99,7 +98,7 @@ impl NodeCompaction<'_> {
             count_message: &count_message,
             clock_us: &|| 0,
         };
-        preview(&conversation, &options).plan
+        conversation.preview(&options).plan
     }
 
     /// Writes only the leaves of the part that would be compacted. Returns how many messages have one.
@@ -110,7 +109,7 @@ impl NodeCompaction<'_> {
     ) -> Result<(usize, NodeReport), CompactionStop> {
         let known = self.known(plan).await?;
         let ranges = self.middle_ranges(plan, &known.places);
-        let shown = shown_text(&self.conversation.messages, plan, &self.head_renditions(plan));
+        let shown = plan.shown_text(&self.conversation.messages, &self.head_renditions(plan));
         let cut = self.chunks(&ranges, &known, None);
         let chunks = self.weighed(cut, &shown, plan, writer).await;
         let mut shares = self.expected_shares(&known, &chunks, plan);
@@ -148,7 +147,7 @@ impl NodeCompaction<'_> {
             new.push((found.start, self.found_leaf(found, &known).await?));
         }
         let renditions = self.head_renditions(&plan);
-        let shown = shown_text(&self.conversation.messages, &plan, &renditions);
+        let shown = plan.shown_text(&self.conversation.messages, &renditions);
         let chunks = self.weighed(cut, &shown, &plan, writer).await;
         let mut shares = self.shares(&known, &chunks);
         for (_, words) in &new {
@@ -186,7 +185,7 @@ impl NodeCompaction<'_> {
         let head_ledger = Ledger::of(head, &Groups::of(head), self.redactor);
         let head_plan =
             Plan { middle: plan.head.end..plan.head.end, tail: plan.head.end..plan.head.end, ..plan.clone() };
-        prune(head, &head_plan, &head_ledger, self.prune).0
+        self.prune.renditions(head, &head_plan, &head_ledger).0
     }
 
     fn assembled(
@@ -201,7 +200,7 @@ impl NodeCompaction<'_> {
         let document = notes(nodes);
         let stands_for = nodes.iter().map(|node| node.head.node.messages as usize).sum();
         let text = |kept: usize| message_text(&document, stands_for, kept);
-        let (items, _) = assemble(conversation.wire_format, messages, self.groups, &plan, renditions, text);
+        let (items, _) = plan.assemble(conversation.wire_format, messages, self.groups, renditions, text);
         let (mut tokens_after, mut summary_tokens) = (conversation.fixed_tokens, 0);
         for item in &items {
             let tokens = match item {
@@ -298,11 +297,12 @@ impl NodeCompaction<'_> {
                 at += 1;
                 continue;
             }
-            if summaries.contains(&at) && message.is_some_and(|message| find_summary(message).is_some()) {
+            if summaries.contains(&at) && message.is_some_and(|message| SummaryFrame::find(message).is_some())
+            {
                 let next = self.conversation.messages.get(at + 1);
                 let answered = places.is_said(at + 1)
                     && at + 1 < plan.middle.end
-                    && next.is_some_and(is_acknowledgement);
+                    && next.is_some_and(SummaryFrame::is_acknowledgement);
                 let end = at + 1 + usize::from(answered);
                 ranges.found.push(at..end);
                 at = end;
@@ -356,7 +356,7 @@ impl NodeCompaction<'_> {
     async fn found_leaf(&self, found: &Range<usize>, known: &NodeIndex) -> Result<NodeText, CompactionStop> {
         let messages = self.conversation.messages.get(found.clone()).unwrap_or_default();
         let sizes = self.conversation.sizes.get(found.clone()).unwrap_or_default();
-        let body = messages.first().and_then(find_summary);
+        let body = messages.first().and_then(SummaryFrame::find);
         let mut document = body.as_ref().map(|found| SummaryDocument::parse(&found.body)).unwrap_or_default();
         if let Some(carried) = body.and_then(|found| found.carried) {
             document.add(Section::CriticalContext, carried);

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use throughline_compaction::{
-    Ledger, Maker, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryKind, SummaryRequest,
-    scan_anchors,
+    AnchorKind, Ledger, Maker, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryKind,
+    SummaryRequest,
 };
 use throughline_store::{NodeHead, SummaryNode};
 
@@ -188,7 +188,7 @@ impl NodeCompaction<'_> {
     fn add_picks(&self, document: &mut SummaryDocument, picks: &[String], room_tokens: u64) {
         let markdown = document.to_markdown();
         let mut told: HashSet<&str> = HashSet::new();
-        scan_anchors(&markdown, |anchor, _| {
+        AnchorKind::scan(&markdown, |anchor, _| {
             told.insert(anchor);
         });
         let mut left = room_tokens.saturating_sub(ALSO_EXACT_TOKENS);
@@ -213,7 +213,7 @@ impl NodeCompaction<'_> {
 fn picks(document: &SummaryDocument, whole: &Ledger, stretch: &Range<usize>) -> Vec<String> {
     let mut seen: HashSet<String> = HashSet::new();
     let mut picks = Vec::new();
-    scan_anchors(&document.to_markdown(), |anchor, _| {
+    AnchorKind::scan(&document.to_markdown(), |anchor, _| {
         let is_here = whole.anchor(anchor).is_some_and(|info| stretch.contains(&(info.last as usize)));
         if is_here && seen.insert(anchor.to_owned()) {
             picks.push(anchor.to_owned());

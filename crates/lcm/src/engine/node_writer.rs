@@ -5,8 +5,7 @@
 
 use throughline_compaction::{
     AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Plan, Reach, RuleSummariser,
-    Section, SummariseError, Summariser, SummaryDocument, SummaryKind, SummaryRequest, WrittenBy, check,
-    summarise_all,
+    Section, SummariseError, Summariser, SummaryDocument, SummaryKind, SummaryRequest, WrittenBy,
 };
 use throughline_redact::Redactor;
 use throughline_transcript::{Groups, Message, Role, SharedText, WireFormat, decode_message, text_message};
@@ -231,7 +230,7 @@ impl NodeWriter<'_> {
     ) -> Result<NodeDraft, SummariseError> {
         let share = if detail == Detail::Terse { TERSE_PERCENT } else { WRITER_PERCENT };
         let request = self.request(source, budget_tokens * share / 100, detail);
-        let mut document = summarise_all(self.summariser, request.clone()).await?;
+        let mut document = request.clone().summarise(self.summariser).await?;
         let used = (self.count_tokens)(&document.to_markdown());
         if document.is_empty() {
             return Err(SummariseError::Unusable("it was empty".to_owned()));
@@ -307,7 +306,7 @@ impl NodeWriter<'_> {
         document.trim_to_budget(budget_tokens * WRITER_PERCENT / 100, self.count_tokens);
         let used = (self.count_tokens)(&document.to_markdown());
         let room = budget_tokens.saturating_sub(used);
-        let facts = check(document, request, maker, self.redactor, room);
+        let facts = document.check(request, maker, self.redactor, room);
         fit(document, budget_tokens, self.count_tokens);
         facts
     }

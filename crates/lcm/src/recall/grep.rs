@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 use serde::Serialize;
+use throughline_search::texts::TextPassage;
 use throughline_store::{
-    Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem, rank_texts,
+    Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem,
 };
 
 use crate::recall::tools::RecallToolset;
@@ -289,7 +290,7 @@ impl RecallReader<'_> {
         for head in &nodes {
             documents.push(self.store.summary(self.owner, head.id).map_err(unknown_node)?.document);
         }
-        let found = rank_texts(question, documents.iter().map(String::as_str), NODE_HITS);
+        let found = TextPassage::rank(question, documents.iter().map(String::as_str), NODE_HITS);
         let hits = found.into_iter().filter(|passage| passage.matched.words > 1).filter_map(|passage| {
             let head = nodes.get(passage.text)?;
             Some(NodeHit {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use throughline_provider::Client;
 use throughline_redact::Redactor;
-use throughline_store::{EmbedPurpose, Embeddings};
+use throughline_search::meaning::{EmbedPurpose, Embeddings};
 
 /// The time limit for texts of the record, for which no caller waits.
 const RECORD_LIMIT: Duration = Duration::from_secs(120);

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use throughline_store::Embeddings;
+use throughline_search::meaning::Embeddings;
 
 use super::tokenizer::Tokenizer;
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use throughline_store::{Embedder, SqliteStore};
+use throughline_search::meaning::Embedder;
+use throughline_store::SqliteStore;
 
 use super::ConfiguredEmbedder;
 

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use throughline_transcript::{JsonStr, Message, Part, escape_into};
+use throughline_transcript::{JsonStr, Message, Part};
 
 /// Texts of tool results longer than this become artifacts.
 pub(crate) const ARTIFACT_CHARACTERS: usize = 100_000;
@@ -25,7 +25,7 @@ impl EscapeStyle {
     /// Appends a text, escaped.
     pub(crate) fn write(self, text: &str, out: &mut String) {
         match self {
-            Self::Minimal => escape_into(text, out),
+            Self::Minimal => JsonStr::escape_into(text, out),
             Self::AsciiOnly => escape_to_ascii(text, out),
         }
     }
@@ -100,7 +100,7 @@ fn escape_to_ascii(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
         let (plain, after) = rest.split_at(at);
-        escape_into(plain, out);
+        JsonStr::escape_into(plain, out);
         let mut characters = after.chars();
         let mut units = [0u16; 2];
         if let Some(character) = characters.next() {
@@ -113,5 +113,5 @@ fn escape_to_ascii(text: &str, out: &mut String) {
         }
         rest = characters.as_str();
     }
-    escape_into(rest, out);
+    JsonStr::escape_into(rest, out);
 }

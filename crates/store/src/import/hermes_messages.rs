@@ -3,7 +3,7 @@
 //! A compaction of Hermes stores the head, the summary and the tail a second time, either in the same session, where the earlier rows are
 //! marked as archived, or in a new one. Those copies are recognised and become references.
 
-use throughline_transcript::{Message, SharedText, compact_json_string, decode_message, write_json_string};
+use throughline_transcript::{JsonStr, Message, SharedText, compact_json_string, decode_message};
 
 use crate::ids::Millis;
 
@@ -269,7 +269,7 @@ fn content_json(content: Option<&str>) -> String {
 fn message_of(row: &MessageRow, content: String) -> Option<Message> {
     let mut json = String::with_capacity(content.len() + 64);
     json.push_str("{\"role\":");
-    write_json_string(&row.role, &mut json);
+    JsonStr::write(&row.role, &mut json);
     json.push_str(",\"content\":");
     json.push_str(&content);
     let mut member = |name: &str, value: &str| {

@@ -124,7 +124,7 @@ impl Hermes {
         };
         let mut report = ImportReport::default();
         let mut importer = Importer::new(&self.ours, Owner::default(), &mut new_id, |message| {
-            throughline_compaction::find_summary(message).map(|found| found.body)
+            throughline_compaction::SummaryFrame::find(message).map(|found| found.body)
         });
         importer.import_path(path, &mut report, &mut |_| {}).unwrap();
         report

@@ -5,8 +5,7 @@ use std::cmp::Ordering;
 
 use throughline_search::matching::Matcher;
 use throughline_search::query::{ParsedQuery, SearchMethod};
-use throughline_search::rank::{HitSource, RankedHit, SearchCandidate, best};
-use throughline_search::snippet::{beginning, passage};
+use throughline_search::rank::{HitSource, RankedHit, SearchCandidate};
 use throughline_search::{MatchedWords, SearchMode, Snippet};
 use throughline_transcript::{ContentHash, Role};
 
@@ -82,7 +81,7 @@ impl MemoryState {
                     .filter_map(|(id, kept)| self.best_piece(&scope, id, kept, &mut matcher)),
             );
             if !found.is_empty() {
-                let ranked = best(&found, query.limit());
+                let ranked = SearchCandidate::best(&found, query.limit());
                 let of = parsed.wanted.len();
                 let matched = (*way == SearchMethod::Words).then_some(MatchedWords { words: of, of });
                 let shown = ranked.iter().filter_map(|hit| self.shown(&scope, &mut matcher, hit));
@@ -179,7 +178,7 @@ impl MemoryState {
                 let message = self.messages.get(&number)?;
                 let session = self.known(scope.owner, &message.session)?;
                 let text = text_of(message);
-                let snippet = passage(&text, &matcher.places(&text));
+                let snippet = Snippet::passage(&text, &matcher.places(&text));
                 Some(self.hit(scope, MemoryHit::of(session, message), ranked, snippet))
             }
             TextKey::Piece(artifact, number) => {
@@ -189,7 +188,7 @@ impl MemoryState {
                 let marks = matcher.places(piece.text);
                 let before = piece.text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
                 let line = piece.first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
-                let hit = self.hit(scope, place, ranked, passage(piece.text, &marks));
+                let hit = self.hit(scope, place, ranked, Snippet::passage(piece.text, &marks));
                 Some(Hit { artifact: Some(ArtifactLocation { id: id.clone(), line }), ..hit })
             }
         }
@@ -233,7 +232,7 @@ impl MemoryState {
             for member in self.members(stretch.chain) {
                 let Some(end_here) = stretch.end_in(member) else { continue };
                 for message in self.run(member.ordinal, first, end.min(end_here)) {
-                    let text = beginning(&text_of(message));
+                    let text = Snippet::beginning(&text_of(message));
                     let neighbour = Neighbour { seq: message.seq, role: message.speaker().name(), text };
                     match message.seq.cmp(&place.seq) {
                         Ordering::Less => before.push(neighbour),

@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use throughline_search::matching::Matcher;
 use throughline_search::rank::RankedHit;
-use throughline_search::segments::ARTIFACT_ROWS;
-use throughline_search::snippet::{beginning, passage};
+use throughline_search::segments::SegmentLayout;
 use throughline_search::{MatchedWords, Snippet};
 
 use crate::coding::int;
@@ -77,7 +76,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
     ) -> SourceResult<S, Vec<Hit>> {
         let mut hits = Vec::with_capacity(ranked.len());
         for hit in ranked {
-            let shown = match hit.key < ARTIFACT_ROWS {
+            let shown = match hit.key < SegmentLayout::ARTIFACT_ROWS {
                 true => self.message_hit(hit, matcher)?,
                 false => self.artifact_hit(hit, matcher)?,
             };
@@ -102,7 +101,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
                 tools: row.tools()?,
                 at_ms: row.at_ms,
             };
-            found = Some((place, passage(&text, &matcher.places(&text))));
+            found = Some((place, Snippet::passage(&text, &matcher.places(&text))));
             Ok(ScanStep::No)
         })?;
         match found {
@@ -129,7 +128,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
             let ArtifactReference { session, message, seq, role, tools, at_ms } = reference;
             let place = HitLocation { session, message, seq, role: role.name(), tools, at_ms };
             let location = ArtifactLocation { id: piece.name.clone(), line };
-            found = Some((place, passage(&text, &marks), location));
+            found = Some((place, Snippet::passage(&text, &marks), location));
             Ok(ScanStep::No)
         })?;
         let Some((place, snippet, location)) = found else { return Ok(None) };
@@ -227,7 +226,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
                     std::cmp::Ordering::Equal => return Ok(ScanStep::Yes),
                     std::cmp::Ordering::Greater => &mut after,
                 };
-                let text = beginning(&row.text().unwrap_or_default());
+                let text = Snippet::beginning(&row.text().unwrap_or_default());
                 beside.push(Neighbour { seq: row.seq, role: row.role.name(), text });
                 Ok(ScanStep::Yes)
             })?;

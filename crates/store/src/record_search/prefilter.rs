@@ -5,7 +5,6 @@
 //! is always followed by other words does not match either. JSON that escapes other characters by number cannot be judged, and passes.
 
 use memchr::memmem::Finder;
-use throughline_search::case_fold::fold_text;
 use throughline_search::query::{ParsedQuery, QueryTerm, SearchMethod};
 
 /// The maximum number of words, and of the atoms of one, that are searched.
@@ -50,7 +49,7 @@ impl Prefilter {
             folded.push_str(json);
             folded.make_ascii_lowercase();
         } else {
-            fold_text(json, folded);
+            ParsedQuery::fold_text(json, folded);
         }
         unhyphened.clear();
         let may_answer = wanted.iter().all(|traces| {

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use throughline_search::fingerprint::{BlockSet, fingerprints_of_any, rarest_triples};
-use throughline_search::query::ParsedQuery;
+use throughline_search::fingerprint::{BlockSet, FingerprintSet};
+use throughline_search::query::{IndexTerm, ParsedQuery};
 use throughline_search::segments::IndexSegment;
 
 use super::blocks::QuestionBlocks;
@@ -33,8 +33,11 @@ pub(super) fn word_candidates<S: SearchSource>(
     gathered: &mut SearchState<'_>,
 ) -> SourceResult<S, ()> {
     for look_up in query.look_ups() {
-        let wanted: Vec<Vec<u32>> =
-            look_up.iter().take(MAX_LOOKED_UP).flat_map(|one_of| fingerprints_of_any(one_of)).collect();
+        let wanted: Vec<Vec<u32>> = look_up
+            .iter()
+            .take(MAX_LOOKED_UP)
+            .flat_map(|one_of| IndexTerm::fingerprints_of_any(one_of))
+            .collect();
         messages_with(source, &wanted, known, scope, gathered)?;
         pieces_with(source, &wanted, scope, gathered)?;
     }
@@ -48,7 +51,7 @@ pub(super) fn substring_candidates<S: SearchSource>(
     scope: &mut SearchScope<'_, S>,
     gathered: &mut SearchState<'_>,
 ) -> SourceResult<S, ()> {
-    let wanted = each_alone(rarest_triples(&query.substring));
+    let wanted = each_alone(FingerprintSet::rarest_triples(&query.substring));
     if wanted.is_empty() && !query.wanted.is_empty() {
         // By words first, which are found everywhere.
         word_candidates(source, query, &None, scope, gathered)?;

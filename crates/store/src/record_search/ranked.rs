@@ -7,16 +7,12 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use throughline_search::MatchedWords;
 use throughline_search::meaning::Nearest;
-use throughline_search::passages::{
-    Commonness, MatchedWindow, PassageCandidate, Tally, WindowTallies, boost, choose, tally, tally_windows,
-    tally_windows_and, word_set,
-};
+use throughline_search::passages::{Commonness, MatchedWindow, PassageCandidate, Tally, WindowTallies};
 use throughline_search::question::Question;
 use throughline_search::rank::{HitSource, RankedHit};
-use throughline_search::snippet::one_line;
-use throughline_search::windows::{PASSAGE_WORDS, count_words, first_words, last_words};
+use throughline_search::windows::TextWords;
+use throughline_search::{MatchedWords, Snippet};
 use throughline_transcript::Role;
 
 use crate::artifacts::artifact::ArtifactId;
@@ -117,7 +113,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         for (at, text) in self.texts.iter().enumerate().filter(|(_, text)| !self.shown.contains(&text.row)) {
             for MatchedWindow { part, tally, .. } in &text.windows.held {
                 let score = commonness.score(&weights, tally)
-                    * boost(text.source, text.at_ms, self.newest_ms, tally.matched(), of);
+                    * text.source.boost(text.at_ms, self.newest_ms, tally.matched(), of);
                 windows.push((score, (at, *part)));
             }
         }
@@ -135,7 +131,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
             self.add_nearest(nearest, &commonness, &weights, &mut candidates, places)?;
         }
         let mut hits = Vec::new();
-        for chosen in choose(candidates, limit) {
+        for chosen in PassageCandidate::choose(candidates, limit) {
             hits.extend(self.hit(chosen.place, chosen.score)?);
         }
         Ok(hits)
@@ -235,7 +231,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         if !self.builder.scope.query.admits_text(&text) {
             return Ok(MessageReading::LeftOut { bytes });
         }
-        let windows = tally_windows_and(self.question, &text, parts);
+        let windows = self.question.tally_windows_and(&text, parts);
         self.newest_ms = self.newest_ms.max(row.at_ms);
         self.texts.push(RankedText {
             row: row.id,
@@ -308,7 +304,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
                 source: HitSource { role: reference.role, machine_written: false, in_artifact: true },
                 tools: reference.tools,
                 at_ms: reference.at_ms,
-                windows: tally_windows(self.question, &text),
+                windows: self.question.tally_windows(&text),
                 bytes: text.len(),
                 text,
                 artifact: Some((piece.name.clone(), piece.first_line)),
@@ -351,7 +347,8 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         let role = own.source.role;
         let (mut cut_before, mut cut_after) = (range.start > 0, range.end < own.text.trim_end().len());
         // Every message except the first is introduced by its author: one word each.
-        let mut room = PASSAGE_WORDS.saturating_sub(count_words(&own_text, PASSAGE_WORDS) + 1);
+        let mut room =
+            TextWords::PER_PASSAGE.saturating_sub(TextWords(&own_text).count(TextWords::PER_PASSAGE) + 1);
         let may_complete = own.artifact.is_none() && room > 1 && self.builder.scope.query.has_no_filters();
         let (mut before, mut after) = (Vec::new(), Vec::new());
         if may_complete {
@@ -384,18 +381,18 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
             }
             let shift = passage.text.len();
             passage.text.push_str(&part.text);
-            passage.tally.join(&tally(self.question, &part.text), shift);
+            passage.tally.join(&self.question.tally(&part.text), shift);
             spans.push((part.row, part.range));
         }
         let Some(own) = self.texts.get(at) else { return Ok(None) };
         let (matched, of) = (passage.tally.matched(), self.question.len());
         let score = commonness.score(weights, &passage.tally)
-            * boost(own.source, own.at_ms, self.newest_ms, matched, of);
+            * own.source.boost(own.at_ms, self.newest_ms, matched, of);
         Ok(Some(PassageCandidate {
             score,
             holds_all: of > 1 && matched == of,
             spans,
-            words: word_set(&passage.text),
+            words: TextWords(&passage.text).set(),
             place: passage,
         }))
     }
@@ -441,14 +438,14 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
                 }
                 let Some(text) = row.text() else { return Ok(ScanStep::Yes) };
                 let range = match side {
-                    NeighbourSide::Before => last_words(&text, *room - 1),
-                    NeighbourSide::After => first_words(&text, *room - 1),
+                    NeighbourSide::Before => TextWords(&text).last(*room - 1),
+                    NeighbourSide::After => TextWords(&text).first(*room - 1),
                 };
                 if range.is_empty() {
                     return Ok(ScanStep::Yes);
                 }
                 let shown = text.get(range.clone()).unwrap_or_default().to_owned();
-                *room = room.saturating_sub(count_words(&shown, PASSAGE_WORDS) + 1);
+                *room = room.saturating_sub(TextWords(&shown).count(TextWords::PER_PASSAGE) + 1);
                 let is_cut = shown.len() < text.trim().len();
                 parts.push(TextPart { row: row.id, role: row.role, range, text: shown, is_cut });
                 Ok(if is_cut { ScanStep::No } else { ScanStep::Yes })
@@ -479,7 +476,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         let ranked = RankedHit { key: text.row, score, repeats: 0 };
         let mut marks = passage.tally.marks.clone();
         marks.sort_unstable();
-        let mut snippet = one_line(&passage.text, 0, passage.text.len(), &marks);
+        let mut snippet = Snippet::one_line(&passage.text, 0, passage.text.len(), &marks);
         (snippet.cut_before, snippet.cut_after) = (passage.cut_before, passage.cut_after);
         let matched = MatchedWords { words: passage.tally.matched(), of: self.question.len() };
         let hit = self.builder.hit(place, &ranked, snippet)?;

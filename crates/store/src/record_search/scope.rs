@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use throughline_search::belonging::{
-    chain_fingerprint, owner_fingerprint, role_fingerprint, tool_fingerprint,
-};
+use throughline_search::belonging::Belonging;
 
 use crate::coding::int;
 use crate::search::request::{SearchQuery, UnseenMessage};
@@ -128,16 +126,15 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         let mut fingerprints = Vec::new();
         match &self.line {
             // A line belongs to one owner; usually everything does too, and then the fingerprint excludes nothing.
-            Some(line) => {
-                fingerprints.push(line.iter().map(|stretch| chain_fingerprint(stretch.chain)).collect())
-            }
+            Some(line) => fingerprints
+                .push(line.iter().map(|stretch| Belonging::chain_fingerprint(stretch.chain)).collect()),
             None if self.source.has_other_owners()? => {
-                fingerprints.push(vec![owner_fingerprint(self.source.owner().as_str())])
+                fingerprints.push(vec![Belonging::owner_fingerprint(self.source.owner().as_str())])
             }
             None => {}
         }
-        fingerprints.extend(self.query.role.map(|role| vec![role_fingerprint(role)]));
-        fingerprints.extend(self.query.tool.as_ref().map(|tool| vec![tool_fingerprint(tool)]));
+        fingerprints.extend(self.query.role.map(|role| vec![Belonging::role_fingerprint(role)]));
+        fingerprints.extend(self.query.tool.as_ref().map(|tool| vec![Belonging::tool_fingerprint(tool)]));
         Ok(fingerprints)
     }
 }

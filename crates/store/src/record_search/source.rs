@@ -1,7 +1,7 @@
 //! The data that a search reads from a record. Every engine implements this; the rest of a search is the same for all.
 //!
-//! The index numbers rows in the order they came: messages from 0, pieces of artifacts from `ARTIFACT_ROWS`. The engine maps numbers to
-//! messages and pieces. Not for: writing the index.
+//! The index numbers rows in the order they came: messages from 0, pieces of artifacts from `SegmentLayout::ARTIFACT_ROWS`. The engine maps
+//! numbers to messages and pieces. Not for: writing the index.
 
 use std::borrow::Cow;
 use std::ops::Range;

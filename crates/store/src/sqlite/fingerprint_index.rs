@@ -13,12 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rusqlite::{Connection, params};
-use throughline_search::fingerprint::{
-    FingerprintList, FingerprintSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice,
-};
-use throughline_search::segments::{MESSAGES, PIECES, SegmentLayout};
+use throughline_search::fingerprint::{FingerprintList, FingerprintSet};
 
-pub(super) use throughline_search::segments::{ARTIFACT_ROWS, IndexSegment};
+pub(super) use throughline_search::segments::{IndexSegment, SegmentLayout};
 
 pub(super) use lookup::IndexLookup;
 
@@ -36,10 +33,10 @@ CREATE TABLE clues_sealed (
 ";
 
 /// Number of keys of blocks and of slices per segment.
-const BLOCK_KEYS: i64 = MAX_BLOCKS as i64;
-const SLICE_KEYS: i64 = 2 * SLICES as i64;
+const BLOCK_KEYS: i64 = IndexSegment::MAX_BLOCKS as i64;
+const SLICE_KEYS: i64 = 2 * IndexSegment::SLICES as i64;
 /// The slice with the covered rows.
-const COVERED_SLICE: i64 = SLICES as i64;
+const COVERED_SLICE: i64 = IndexSegment::SLICES as i64;
 
 /// The keys under which a segment is stored.
 trait SegmentKeys {
@@ -121,7 +118,7 @@ impl FingerprintWriter {
 
 fn write_open(conn: &Connection, key: i64, covered: i64, fingerprints: &[u32]) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT OR REPLACE INTO clues_open (block, covered, clues) VALUES (?1, ?2, ?3)")?
-        .execute(params![key, covered, encode_list(fingerprints)])?;
+        .execute(params![key, covered, FingerprintList::encode(fingerprints)])?;
     Ok(())
 }
 
@@ -137,7 +134,7 @@ fn growing(conn: &Connection, family: &SegmentLayout) -> rusqlite::Result<IndexS
 pub(super) fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
     let mut lowest =
         conn.prepare_cached("SELECT min(block) FROM clues_open WHERE block >= ?1 AND block < ?2")?;
-    for family in [&MESSAGES, &PIECES] {
+    for family in [&SegmentLayout::MESSAGES, &SegmentLayout::PIECES] {
         let end = growing(conn, family)?.block_keys().start;
         let mut from = IndexSegment::of_row(family.first_row).block_keys().start;
         while let Some(key) = lowest.query_row([from, end], |row| row.get::<_, Option<i64>>(0))? {
@@ -218,7 +215,7 @@ fn read_sealed(
                 fingerprints.push(fingerprint);
             }
         };
-        if unfold_slice(slice as usize, entries, segment.blocks(), add).is_none() {
+        if IndexSegment::unfold_slice(slice as usize, entries, segment.blocks(), add).is_none() {
             return Ok(None);
         }
     }
@@ -262,7 +259,7 @@ pub(super) fn replace(
     let mut insert = conn.prepare_cached("INSERT INTO clues_sealed (slice, entries) VALUES (?1, ?2)")?;
     let fingerprints: Vec<(usize, &[u32])> =
         blocks.iter().map(|(place, block)| (*place, block.fingerprints.as_slice())).collect();
-    for (key, entries) in (slice_keys.start..).zip(slices(&fingerprints, segment.blocks())) {
+    for (key, entries) in (slice_keys.start..).zip(IndexSegment::slices(&fingerprints, segment.blocks())) {
         if !entries.is_empty() {
             insert.execute(params![key, entries])?;
         }

@@ -61,7 +61,7 @@ fn found(store: &SqliteStore, substring: &str) -> Vec<String> {
 
 fn folded(text: &str) -> String {
     let mut folded = String::new();
-    throughline_search::case_fold::fold_text(text, &mut folded);
+    throughline_search::query::ParsedQuery::fold_text(text, &mut folded);
     folded
 }
 
@@ -110,11 +110,13 @@ fn rows_of(store: &SqliteStore, table: &str) -> i64 {
 
 #[test]
 fn every_row_has_its_place() {
-    let first_piece = IndexSegment::of_row(ARTIFACT_ROWS);
-    assert_eq!(first_piece.rows().start, ARTIFACT_ROWS);
-    assert_eq!(first_piece.family(), &PIECES);
-    assert_eq!(IndexSegment::of_row(ARTIFACT_ROWS - 1).family(), &MESSAGES);
-    for row in [1, 2, 3, 2_047, 2_048, 70_001, ARTIFACT_ROWS + 1, ARTIFACT_ROWS + 300] {
+    let first_piece = IndexSegment::of_row(SegmentLayout::ARTIFACT_ROWS);
+    assert_eq!(first_piece.rows().start, SegmentLayout::ARTIFACT_ROWS);
+    assert_eq!(first_piece.family(), &SegmentLayout::PIECES);
+    assert_eq!(IndexSegment::of_row(SegmentLayout::ARTIFACT_ROWS - 1).family(), &SegmentLayout::MESSAGES);
+    for row in
+        [1, 2, 3, 2_047, 2_048, 70_001, SegmentLayout::ARTIFACT_ROWS + 1, SegmentLayout::ARTIFACT_ROWS + 300]
+    {
         let segment = IndexSegment::of_row(row);
         let (key, bit) = place_of(row);
         assert_eq!(IndexSegment::of_block_key(key), segment);

@@ -1,8 +1,8 @@
 //! The fingerprints of a row: those of its text, and those of its owner, conversation, role and tools.
 //!
 //! The index contains no text: its proposals are verified against the rows. A row's number is the message's id; pieces of artifacts have
-//! numbers of their own, from [`ARTIFACT_ROWS`] up. The fingerprints of owner, conversation, role and tools let a filtered search read no
-//! more than it must.
+//! numbers of their own, from [`SegmentLayout::ARTIFACT_ROWS`] up. The fingerprints of owner, conversation, role and tools let a filtered
+//! search read no more than it must.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use throughline_search::fingerprint::FingerprintSet;
@@ -16,7 +16,7 @@ use crate::search::searchable::searchable_text;
 pub(super) use throughline_search::belonging::Belonging;
 
 use super::error::TxResult;
-use super::fingerprint_index::{self, ARTIFACT_ROWS, FingerprintWriter, IndexSegment, RowState};
+use super::fingerprint_index::{self, FingerprintWriter, IndexSegment, RowState, SegmentLayout};
 use super::message_codec::unpack_skeleton;
 use super::progress::StoreProgress;
 use super::rows::{count, names, role_of, speaker_of};
@@ -55,7 +55,7 @@ impl<'c> Indexing<'c> {
             "INSERT INTO artifact_pieces (row, artifact, first_byte, bytes, first_line) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
         let pieces: Vec<_> = pieces(text).collect();
-        let first = ARTIFACT_ROWS + take_numbers(self.conn, "piece", pieces.len())?;
+        let first = SegmentLayout::ARTIFACT_ROWS + take_numbers(self.conn, "piece", pieces.len())?;
         for (row, piece) in (first..).zip(pieces) {
             let bytes = piece.text.len();
             add_piece.execute(params![row, artifact, piece.first_byte, bytes, piece.first_line])?;
@@ -145,7 +145,7 @@ pub(super) fn add_fingerprints(
     row: i64,
     set: &mut FingerprintSet,
 ) -> rusqlite::Result<RowState> {
-    if row < ARTIFACT_ROWS {
+    if row < SegmentLayout::ARTIFACT_ROWS {
         return add_fingerprints_of_message(conn, row, set);
     }
     let piece = conn

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use throughline_search::meaning::{NearHit, Nearest, QuestionVector, StoredVector, VectorState, VectorStep};
-use throughline_search::windows::{PASSAGE_WORDS, count_words, last_words, windows};
+use throughline_search::windows::TextWords;
 
 use crate::record_search::source::SearchRow;
 
@@ -136,11 +136,11 @@ pub(super) fn pending(conn: &Connection, model: &str) -> TxResult<PendingPassage
         // Unreadable messages have no vectors.
         let Some(row) = search_row(row).filter(is_dialogue) else { continue };
         let Some(text) = row.text() else { continue };
-        for (part, window) in windows(&text).into_iter().take(MAX_PARTS).enumerate() {
+        for (part, window) in TextWords(&text).windows().into_iter().take(MAX_PARTS).enumerate() {
             let own = text.get(window).unwrap_or_default();
-            let room = PASSAGE_WORDS.saturating_sub(count_words(own, PASSAGE_WORDS));
+            let room = TextWords::PER_PASSAGE.saturating_sub(TextWords(own).count(TextWords::PER_PASSAGE));
             let mut passage = String::new();
-            if part == 0 && room >= PASSAGE_WORDS - MIN_WORDS {
+            if part == 0 && room >= TextWords::PER_PASSAGE - MIN_WORDS {
                 let known = before
                     .as_ref()
                     .filter(|(session, seq, _)| *session == row.session && seq + 1 == row.seq)
@@ -150,7 +150,7 @@ pub(super) fn pending(conn: &Connection, model: &str) -> TxResult<PendingPassage
                     None => text_before(conn, row.session, row.seq)?,
                 };
                 if let Some(known) = known {
-                    passage.push_str(known.get(last_words(&known, room)).unwrap_or_default());
+                    passage.push_str(known.get(TextWords(&known).last(room)).unwrap_or_default());
                     passage.push('\n');
                 }
             }

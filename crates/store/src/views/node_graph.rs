@@ -23,32 +23,34 @@ pub struct NodeLink {
     pub top: Vec<SummaryId>,
 }
 
-/// Returns all problems of nodes: the id of the summary and a description.
-#[must_use]
-pub fn node_problems(links: &HashMap<SummaryId, NodeLink>) -> Vec<(SummaryId, String)> {
-    let mut problems = Vec::new();
-    let mut ids: Vec<&SummaryId> = links.keys().collect();
-    ids.sort_unstable();
-    for (id, link) in ids.into_iter().filter_map(|id| links.get_key_value(id)) {
-        let parts: Vec<SummaryId> = match &link.node {
-            Some(node) => node.children.iter().map(|child| child.id).collect(),
-            None => link.top.clone(),
-        };
-        let found = match &link.node {
-            Some(node) if node.level > SummaryNode::TOP_LEVEL => {
-                Some(format!("stands on level {}", node.level))
-            }
-            Some(node) if node.level > 0 && parts.is_empty() => Some("took up nothing".to_owned()),
-            Some(node) if node.level == 0 && !parts.is_empty() => {
-                Some("is a leaf and took something up".to_owned())
-            }
-            _ => None,
-        };
-        let found =
-            found.or_else(|| (!parts.is_empty()).then(|| problem_of(*id, link, &parts, links)).flatten());
-        problems.extend(found.map(|words| (*id, words)));
+impl NodeLink {
+    /// Returns all problems of nodes: the id of the summary and a description.
+    #[must_use]
+    pub fn problems(links: &HashMap<SummaryId, Self>) -> Vec<(SummaryId, String)> {
+        let mut problems = Vec::new();
+        let mut ids: Vec<&SummaryId> = links.keys().collect();
+        ids.sort_unstable();
+        for (id, link) in ids.into_iter().filter_map(|id| links.get_key_value(id)) {
+            let parts: Vec<SummaryId> = match &link.node {
+                Some(node) => node.children.iter().map(|child| child.id).collect(),
+                None => link.top.clone(),
+            };
+            let found = match &link.node {
+                Some(node) if node.level > SummaryNode::TOP_LEVEL => {
+                    Some(format!("stands on level {}", node.level))
+                }
+                Some(node) if node.level > 0 && parts.is_empty() => Some("took up nothing".to_owned()),
+                Some(node) if node.level == 0 && !parts.is_empty() => {
+                    Some("is a leaf and took something up".to_owned())
+                }
+                _ => None,
+            };
+            let found =
+                found.or_else(|| (!parts.is_empty()).then(|| problem_of(*id, link, &parts, links)).flatten());
+            problems.extend(found.map(|words| (*id, words)));
+        }
+        problems
     }
-    problems
 }
 
 fn problem_of(

@@ -3,7 +3,7 @@
 //! `throughline_transcript` records the layout of a list (gaps, separators); here it is given only the list, so that the members around it
 //! can change too.
 
-use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript};
 
 use crate::request::error::RequestError;
 
@@ -24,7 +24,7 @@ pub(crate) enum RequestMessages {
 impl RequestMessages {
     /// Decodes a list of messages. A syntax error is returned as `None`, because only the caller can determine its position in the body.
     pub(crate) fn read(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
-        match decode(json.as_bytes().to_vec(), &DecodeOptions::default()) {
+        match Transcript::decode(json.as_bytes().to_vec(), &DecodeOptions::default()) {
             Ok(transcript) => Ok(Some(Self::Read(transcript))),
             Err(error) => not_syntax(error, member),
         }
@@ -33,7 +33,7 @@ impl RequestMessages {
     /// Reads the text given in place of a list.
     pub(crate) fn read_text(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
         let framed = [TEXT_FRAME.0, json, TEXT_FRAME.1].concat();
-        match decode(framed.into_bytes(), &DecodeOptions::default()) {
+        match Transcript::decode(framed.into_bytes(), &DecodeOptions::default()) {
             Ok(transcript) => Ok(Some(Self::ReadText(transcript))),
             Err(error) => not_syntax(error, member),
         }

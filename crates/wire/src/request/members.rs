@@ -100,7 +100,7 @@ impl RequestMembers {
             (_, None) => (",", ":"),
         };
         let mut intro = String::from(before_key);
-        throughline_transcript::write_json_string(name, &mut intro);
+        throughline_transcript::JsonStr::write(name, &mut intro);
         intro.push_str(after_key);
         self.members.push(RequestMember { name: name.to_owned(), intro: SharedText::new(intro), value });
     }

@@ -3,7 +3,7 @@
 //! A delta names its call by index. Some servers omit the index or use the same one for every call: then a new id starts a new call. Ids,
 //! types and names may be repeated in every delta; only arguments are appended.
 
-use throughline_transcript::{RawJson, unescape};
+use throughline_transcript::{JsonStr, RawJson};
 
 use crate::answer::{AnswerPart, ToolCall};
 use crate::delta::Delta;
@@ -127,7 +127,7 @@ impl PartialCall {
     fn arguments(&self) -> String {
         let wanted = self.function_member.arguments();
         match self.function.iter().find(|(name, _)| name == wanted) {
-            Some((_, JsonNode::Text(text))) => unescape(text),
+            Some((_, JsonNode::Text(text))) => JsonStr::unescape(text),
             Some((_, other)) => other.to_json(),
             None => String::new(),
         }

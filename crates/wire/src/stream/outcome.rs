@@ -1,6 +1,6 @@
 //! The results of reading a stream: more to come, an error, an interrupted answer.
 //!
-//! Shared by the readers of all wire formats and by [`AnswerStream`](crate::AnswerStream).
+//! Shared by the readers of all wire formats and by `AnswerStream`.
 
 use throughline_transcript::WireFormat;
 

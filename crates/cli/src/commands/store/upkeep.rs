@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use throughline_store::{
-    ArtifactRange, Owner, RemovalReport, SessionId, Store as _, StoreError, StoreProgress, apply_retention,
-    erase_owner as erase_everything_of, note_action,
+    ArtifactRange, Owner, RemovalReport, SessionId, Store as _, StoreError, StoreProgress,
 };
 
 use crate::app::App;
@@ -109,7 +108,7 @@ pub(super) fn expire(args: &ExpireArgs, app: &App) -> Result<(), CliError> {
             follow(progress);
             Ok(())
         };
-        let counted = apply_retention(record.store.upkeep(), &policy, app.now().ms, true, &mut go_on);
+        let counted = policy.apply(record.store.upkeep(), app.now().ms, true, &mut go_on);
         counted.map(RetentionOutcome::Done)
     } else {
         drop(record);
@@ -164,11 +163,11 @@ pub(super) fn erase_owner(args: &EraseOwnerArgs, app: &App) -> Result<(), CliErr
             line.show(&progress_words(progress));
         }
     };
-    let report = erase_everything_of(record.store.upkeep(), &owner, &mut follow);
+    let report = record.store.upkeep().erase_owner(&owner, &mut follow);
     line.end();
     let report = report.map_err(refused)?;
     let noted = action("erase-owner", &args.owner, &report, app);
-    note_action(record.store.upkeep(), &noted).map_err(refused)?;
+    noted.note(record.store.upkeep()).map_err(refused)?;
     if args.json {
         return print_json(app, &report);
     }
@@ -236,8 +235,7 @@ pub(super) fn export_owner(args: &ExportOwnerArgs, app: &App) -> Result<(), CliE
     });
     write_private(&args.to.join("export.json"), format!("{counts}\n").as_bytes())?;
     let report = RemovalReport { conversations, sessions, messages };
-    note_action(record.store.upkeep(), &action("export-owner", &args.owner, &report, app))
-        .map_err(refused)?;
+    action("export-owner", &args.owner, &report, app).note(record.store.upkeep()).map_err(refused)?;
     if args.json {
         return print_json(app, &counts);
     }

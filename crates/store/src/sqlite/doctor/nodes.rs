@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use crate::views::node::{NODE, SummaryNode};
-use crate::views::node_graph::{NodeLink, node_problems};
+use crate::views::node_graph::NodeLink;
 use crate::views::summary::SummaryId;
 
 use super::super::error::TxResult;
@@ -46,7 +46,7 @@ fn links(conn: &Connection) -> TxResult<HashMap<SummaryId, NodeLink>> {
 }
 
 pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
-    let problems = node_problems(&links(conn)?);
+    let problems = NodeLink::problems(&links(conn)?);
     if problems.is_empty() {
         return Ok(Vec::new());
     }
@@ -57,7 +57,7 @@ pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
 /// Turns inconsistent nodes into leaves, and those in views into plain summaries.
 pub(super) fn repair(conn: &Connection) -> TxResult<()> {
     let links = links(conn)?;
-    for (id, _) in node_problems(&links) {
+    for (id, _) in NodeLink::problems(&links) {
         let Some(link) = links.get(&id) else { continue };
         match &link.node {
             Some(node) => {

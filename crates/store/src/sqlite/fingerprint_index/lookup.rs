@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rusqlite::{CachedStatement, Connection};
-use throughline_search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
+use throughline_search::fingerprint::{BlockSet, FingerprintList};
 
 use crate::record_search::source::{LookupTerms, SegmentLookup};
 
@@ -62,12 +62,13 @@ impl<'c> IndexLookup<'c> {
 
     /// Returns the blocks of a sealed segment with a fingerprint.
     fn in_sealed(&mut self, segment: IndexSegment, fingerprint: u32) -> rusqlite::Result<BlockSet> {
-        let mut rows = self.sealed.query([segment.slice_keys().start + slice_of(fingerprint) as i64])?;
+        let mut rows =
+            self.sealed.query([segment.slice_keys().start + IndexSegment::slice_of(fingerprint) as i64])?;
         Ok(match rows.next()? {
             None => BlockSet::none(),
             // With a damaged slice, any block may have the fingerprint: the texts decide.
             Some(row) => {
-                let holders = holders_of(fingerprint, row.get_ref(0)?.as_blob()?, segment.blocks());
+                let holders = BlockSet::holders_of(fingerprint, row.get_ref(0)?.as_blob()?, segment.blocks());
                 holders.unwrap_or_else(BlockSet::all)
             }
         })

@@ -96,6 +96,12 @@ pub(crate) trait SearchSource {
     fn piece_rows(&self) -> SourceResult<Self, Option<(i64, i64)>>;
     /// How many messages some chains have.
     fn messages_of(&self, chains: &[i64]) -> SourceResult<Self, i64>;
+    /// Messages that are going to be read by their ids, with so many beside each, and the sessions of their conversations: a source that
+    /// is asked over a distance reads them at once.
+    fn read_ahead(&self, messages: &[i64], beside: u64) -> SourceResult<Self, ()> {
+        let _ = (messages, beside);
+        Ok(())
+    }
     /// So many rows are gathered, of several segments where one has fewer, before they are read.
     fn batch_rows(&self) -> i64 {
         1
@@ -141,6 +147,15 @@ pub(crate) trait SearchSource {
 pub(crate) trait SegmentLookup {
     type Error;
 
+    /// Segments that are going to be asked for some fingerprints: an index that is asked over a distance reads them at once.
+    fn read_ahead(
+        &mut self,
+        segments: &[IndexSegment],
+        wanted: &LookupTerms,
+    ) -> std::result::Result<(), Self::Error> {
+        let _ = (segments, wanted);
+        Ok(())
+    }
     /// The blocks of a segment that hold what is wanted, and perhaps a few others; best that first which tells most.
     fn of(
         &mut self,

@@ -226,23 +226,22 @@ impl ServerPool {
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
         let mut pause = Pause::default();
         loop {
-            let mark = self.new_mark();
-            let values = [vec![mark.as_str().into()], values.to_vec()].concat();
             let answer = self.connect().and_then(|client| {
+                let mark = self.new_mark();
+                let values = [vec![mark.as_str().into()], values.to_vec()].concat();
                 let tx = Tx::new(self, client, Some(begin_write(write, "")));
                 if is_forgetful(number) {
                     tx.later(FORGET, Vec::new());
                 }
-                tx.query_and_commit(TxStatement::Query(sql.to_owned(), values))
+                match tx.query_and_commit(TxStatement::Query(sql.to_owned(), values)) {
+                    Ok(rows) => Ok(WrittenAtOnce::Answered(rows)),
+                    Err(PgError::Lost(problem)) => match self.became_of(&mark)? {
+                        TxFate::Committed => Ok(WrittenAtOnce::Unanswered),
+                        TxFate::Undone => Err(PgError::Lost(problem)),
+                    },
+                    Err(error) => Err(error),
+                }
             });
-            let answer = match answer {
-                Ok(rows) => return Ok(WrittenAtOnce::Answered(rows)),
-                Err(PgError::Lost(problem)) => self.became_of(&mark).and_then(|fate| match fate {
-                    TxFate::Committed => Ok(WrittenAtOnce::Unanswered),
-                    TxFate::Undone => Err(PgError::Lost(problem)),
-                }),
-                Err(error) => Err(error),
-            };
             match answer {
                 Ok(answer) => return Ok(answer),
                 Err(error) if pause.after(&error) => {}

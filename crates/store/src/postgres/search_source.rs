@@ -32,7 +32,7 @@ use super::search_lookup::{OpenSegments, PostgresLookup};
 use super::sessions;
 use super::value::{self, SqlValue, count, int, opt_text, text, values};
 
-/// Rows that are read at once: a few first, for many searches need no more.
+/// Rows that are read at once: a few first, for many searches need no more, and so many more each time, so that few are read in vain.
 const FIRST_ROWS: usize = 128;
 const MOST_ROWS: usize = 1_024;
 
@@ -176,6 +176,7 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         let questions = IndexKind::ALL.into_iter().flat_map(|kind| {
             [(SEGMENTS, values![self.owner, kind.code()]), (OPEN_ROWS, values![self.owner, kind.code()])]
         });
+        self.tx.later(BY_INDEX, Vec::new());
         let answers = self.tx.queries(questions.collect())?;
         for (kind, answers) in IndexKind::ALL.into_iter().zip(answers.chunks(2)) {
             let state = index_state(kind, answers)?;
@@ -239,7 +240,7 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         while rows.peek().is_some() {
             let size = self.batch.get();
             let some: Vec<i64> = rows.by_ref().take(size.max(FIRST_ROWS)).collect();
-            self.batch.set((size * 2).min(MOST_ROWS));
+            self.batch.set((size + FIRST_ROWS).min(MOST_ROWS));
             let wanted = self.resolve(kind, &some)?;
             if wanted.is_empty() {
                 continue;
@@ -262,6 +263,8 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
     }
 }
 
+/// Everything a search reads is found by an index. Rows of `search_open` come and go: its pages are many times as many as its rows need.
+const BY_INDEX: &str = "SET LOCAL enable_seqscan = off";
 /// The sealed segments of a kind, with the first and the last of what their rows stand for.
 const SEGMENTS: &str = "SELECT coalesce(array_agg(segment), '{}'), coalesce(array_agg(first_id), '{}'), \
      coalesce(array_agg(last_id), '{}') FROM search_segments WHERE owner = $1 AND kind = $2";

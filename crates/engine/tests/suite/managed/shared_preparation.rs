@@ -1,7 +1,7 @@
 //! Summaries that one gateway prepared and another uses, through the record they share.
 
-use std::sync::{Arc, Barrier};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use throughline_compaction::{Maker, Section, Summariser, SummaryDocument, SummaryFuture, SummaryRequest};

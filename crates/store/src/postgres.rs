@@ -10,6 +10,7 @@
 //! the others each hold the statements of one subject. Not for: rules about chains and views, which every record shares.
 
 mod address;
+mod append_once;
 mod artifacts;
 mod calls;
 mod commit;
@@ -28,6 +29,7 @@ mod nodes;
 mod open_lists;
 mod repair;
 mod rows;
+mod search_ahead;
 mod search_build;
 mod search_index;
 mod search_lookup;
@@ -49,6 +51,7 @@ use crate::error::Result;
 use crate::ids::Owner;
 
 use address::ServerAddress;
+use append_once::KnownSessions;
 use connection::ServerPool;
 use search_index::IndexKind;
 use value::{text, values};
@@ -70,6 +73,7 @@ pub struct PostgresStore {
     server: ServerPool,
     /// Where it listens to other gateways, if it does.
     direct: Option<ServerAddress>,
+    known: KnownSessions,
     /// Messages that were appended.
     appended: AtomicUsize,
     /// Segments of the index that were sealed.
@@ -86,7 +90,13 @@ impl PostgresStore {
         let server = ServerPool::new(url, connections)?;
         server.reach()?;
         migrate::bring_up_to_date(&server, migrate::STEPS)?;
-        Ok(Self { server, direct: None, appended: AtomicUsize::new(0), sealed: AtomicUsize::new(0) })
+        Ok(Self {
+            server,
+            direct: None,
+            known: KnownSessions::default(),
+            appended: AtomicUsize::new(0),
+            sealed: AtomicUsize::new(0),
+        })
     }
 
     /// Has the record keep large texts in a place of their own: in the database where there is none. What is in the

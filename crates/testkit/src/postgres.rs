@@ -50,6 +50,12 @@ const NEW: &str = r#""$0/initdb" -N -A trust -U postgres -E UTF8 --no-locale -D 
 /// The settings of a server for measurements: it syncs to disk and vacuums, with the memory of a small server.
 const MEASURED: &str = "-c shared_buffers=1GB -c max_wal_size=4GB";
 
+/// A new server with a certificate. Over the network it takes encrypted connections only, with a password.
+const NEW_WITH_CERTIFICATE: &str = r#""$0/initdb" -N -A trust -U postgres -E UTF8 --no-locale -D "$dir/data" &&
+printf '%s\n' "$PG_CERTIFICATE" >"$dir/data/server.crt" &&
+(umask 077 && printf '%s\n' "$PG_KEY" >"$dir/data/server.key") &&
+printf 'local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n' >"$dir/data/pg_hba.conf""#;
+
 /// Starts a pooler for a server, which gives every transaction another one of a few connections, and stops it the same way.
 const POOLER: &str = r#"
 cat >"$0/pgbouncer.ini" <<END
@@ -128,6 +134,20 @@ impl PostgresServer {
     #[must_use]
     pub fn measured() -> Option<Self> {
         installed().map(|programs| Self::start_with(programs, NEW, &[("PG_SETTINGS", MEASURED)]))
+    }
+
+    /// A server that listens at an address of this machine, port 5432, with a certificate and its key in PEM; `None` where PostgreSQL is not
+    /// installed. Over the network it takes encrypted connections only, with a password.
+    ///
+    /// # Panics
+    ///
+    /// When PostgreSQL is installed and does not start.
+    #[must_use]
+    pub fn with_certificate(host: &str, certificate: &str, key: &str) -> Option<Self> {
+        let settings = format!("-c fsync=off -c ssl=on -c listen_addresses={host}");
+        let environment =
+            [("PG_SETTINGS", settings.as_str()), ("PG_CERTIFICATE", certificate), ("PG_KEY", key)];
+        installed().map(|programs| Self::start_with(programs, NEW_WITH_CERTIFICATE, &environment))
     }
 
     fn start(programs: PathBuf) -> Self {

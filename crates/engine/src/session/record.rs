@@ -263,7 +263,9 @@ impl ConversationLock {
 
     /// Extends the lock. If another process held and released it meanwhile, the lease is a new one.
     pub(super) async fn renew(&mut self, setup: &SessionSetup, chain: u64) -> Result<(), SessionError> {
-        self.lease = take(setup, LockRequest::conversation_name(chain), LEASE_MS).await?;
+        let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
+        let request = request(host.as_ref(), LockRequest::conversation_name(chain), LEASE_MS);
+        self.lease = blocking(move || Ok(lease(store.as_ref(), host.as_ref(), request))).await??;
         Ok(())
     }
 }
@@ -281,9 +283,7 @@ impl Drop for ConversationLock {
 
 /// Locks a conversation until the returned value is dropped. The caller renews it.
 pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<ConversationLock, SessionError> {
-    let lease = take(setup, LockRequest::conversation_name(chain), LEASE_MS).await?;
-    let store = Arc::clone(&setup.store);
-    Ok(ConversationLock { store, lease, is_held: Arc::new(Mutex::new(true)), renewal: None })
+    take(setup, LockRequest::conversation_name(chain), LEASE_MS).await
 }
 
 /// Takes the lock of this name until the returned value is dropped, with a short lease that is renewed meanwhile. If this process dies on a
@@ -292,10 +292,9 @@ pub(super) async fn hold_renewing(
     setup: &SessionSetup,
     name: String,
 ) -> Result<ConversationLock, SessionError> {
-    let lease = take(setup, name.clone(), SHORT_LEASE_MS).await?;
-    let is_held = Arc::new(Mutex::new(true));
-    let renewal = tokio::spawn(renew(setup.clone(), name, Arc::clone(&is_held)));
-    Ok(ConversationLock { store: Arc::clone(&setup.store), lease, is_held, renewal: Some(renewal) })
+    let mut lock = take(setup, name.clone(), SHORT_LEASE_MS).await?;
+    lock.renewal = Some(tokio::spawn(renew(setup.clone(), name, Arc::clone(&lock.is_held))));
+    Ok(lock)
 }
 
 /// Renews a lock until it is released. If a renewal is too late, another process may take the lock, and the write under it fails.
@@ -323,13 +322,23 @@ fn request(host: &dyn Host, name: String, lease_ms: u64) -> LockRequest {
     LockRequest { name, holder: host.holder(), now_ms, expires_ms: now_ms.saturating_add_unsigned(lease_ms) }
 }
 
-/// Takes a lock; a process that holds it already renews it.
-async fn take(setup: &SessionSetup, name: String, lease_ms: u64) -> Result<Lease, SessionError> {
+/// Takes a lock; a process that holds it already renews it. If nobody waits for it any more when it is taken, it is released at once.
+async fn take(setup: &SessionSetup, name: String, lease_ms: u64) -> Result<ConversationLock, SessionError> {
     let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
-    let request = request(host.as_ref(), name.clone(), lease_ms);
-    let holder = request.holder.clone();
-    match blocking(move || store.lock(&request, &|holder| host.is_alive(holder))).await? {
-        LockOutcome::Taken { fence, .. } => Ok(Lease { name, holder, fence }),
+    let request = request(host.as_ref(), name, lease_ms);
+    blocking(move || {
+        let lease = lease(store.as_ref(), host.as_ref(), request);
+        let lock =
+            |lease| ConversationLock { store, lease, is_held: Arc::new(Mutex::new(true)), renewal: None };
+        Ok(lease.map(lock))
+    })
+    .await?
+}
+
+/// What a lock is held by from now on.
+fn lease(store: &dyn Store, host: &dyn Host, request: LockRequest) -> Result<Lease, SessionError> {
+    match store.lock(&request, &|holder| host.is_alive(holder))? {
+        LockOutcome::Taken { fence, .. } => Ok(Lease { name: request.name, holder: request.holder, fence }),
         LockOutcome::HeldBy(held) => {
             Err(SessionError::Locked { holder: held.holder, until_ms: held.expires_ms })
         }

@@ -10,10 +10,10 @@ use crate::call::{
     UsageTotal,
 };
 use crate::coding::int as stored;
-use crate::error::StoreError;
+use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 
-use super::connection::Tx;
+use super::connection::{Durability, ServerPool, Tx, WrittenAtOnce};
 use super::error::{PgError, PgResult};
 use super::rows::{chain_of, names, require_session, session, session_columns, unknown, write_progress};
 use super::value::{self, SqlValue, count, flag, int, opt_count, opt_text, text, values};
@@ -113,6 +113,49 @@ pub(super) fn record(tx: &Tx<'_>, owner: &Owner, id: &SessionId, calls: &[NewCal
         write_progress(tx, &session);
     }
     Ok(added.len() as u64)
+}
+
+/// One call in one statement; its answer is how many sessions and calls there were. Where the key is another call's, nothing is
+/// written.
+const RECORD_ONE: &str = "SELECT * FROM record_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+     $18, $19, $20, $21, $22, $23, $24)";
+
+/// Records a call, in one exchange; 0 where its key is that of another.
+pub(super) fn record_one(server: &ServerPool, owner: &Owner, id: &SessionId, call: &NewCall) -> Result<u64> {
+    let values = values![
+        owner,
+        id,
+        call.key.as_deref(),
+        &call.model,
+        &call.provider,
+        &call.task,
+        call.usage.input,
+        call.usage.output,
+        call.usage.cache_read,
+        call.usage.cache_write,
+        call.usage.reasoning,
+        call.usage_kind == UsageKind::Estimated,
+        call.usage_raw.as_deref(),
+        call.cost_micro_usd,
+        call.uncached_micro_usd,
+        call.at_ms,
+        call.latency_ms,
+        call.first_token_ms,
+        call.error.as_deref(),
+        call.preamble.as_ref().map(|preamble| preamble.0.as_str()),
+        call.sent_to_seq,
+        call.cache_miss.as_deref(),
+        call.access_token.as_deref(),
+    ];
+    let rows = match server.write_at_once("recording a call", Durability::Light, RECORD_ONE, &values)? {
+        WrittenAtOnce::Answered(rows) => rows,
+        WrittenAtOnce::Unanswered => return Ok(1),
+    };
+    let counts = rows.first().map(|row| Ok((count(row, 0)?, count(row, 1)?)));
+    match counts.transpose().map_err(|error: PgError| server.failure(error, "recording a call"))? {
+        Some((1, recorded)) => Ok(recorded),
+        _ => Err(StoreError::UnknownSession { reference: id.to_string() }),
+    }
 }
 
 /// Adds calls but for those whose keys are known already; the numbers of those that were added.

@@ -9,9 +9,11 @@
 //! caller waits on its own thread, inside a runtime or not.
 
 use std::cell::{Cell, RefCell};
+use std::collections::hash_map::RandomState;
 use std::future::Future;
+use std::hash::BuildHasher as _;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -44,6 +46,7 @@ const LOCK_TIMEOUT_MS: u32 = 15_000;
 const IDLE_TIMEOUT_MS: u32 = 15_000;
 /// So many writes of a process are made for each time that old marks are removed.
 const FORGET_EVERY: u32 = 1_024;
+const FORGET: &str = "DELETE FROM write_marks WHERE at < now() - interval '1 hour'";
 /// A transaction that another one is in the way of is tried so often ...
 const CONFLICT_ATTEMPTS: u32 = 8;
 /// ... and one whose server is away so often: with the waits between, for about ten seconds.
@@ -70,6 +73,9 @@ pub(super) struct ServerPool {
     pool: Pool,
     /// Writes that were begun.
     writes: AtomicU32,
+    /// Makes marks of writes from their numbers, with a random key: no other process makes the same.
+    marks: RandomState,
+    marked: AtomicU64,
     /// `None` only while the server is dropped.
     runtime: Option<Runtime>,
 }
@@ -125,6 +131,8 @@ impl ServerPool {
             open_lists: OpenLists::default(),
             pool,
             writes: AtomicU32::new(0),
+            marks: RandomState::new(),
+            marked: AtomicU64::new(0),
             runtime: Some(runtime),
         })
     }
@@ -143,7 +151,7 @@ impl ServerPool {
         }
     }
 
-    fn failure(&self, error: PgError, what: &'static str) -> StoreError {
+    pub(super) fn failure(&self, error: PgError, what: &'static str) -> StoreError {
         error.into_store_error(what, &self.address.shown, &self.address.role)
     }
 
@@ -199,11 +207,53 @@ impl ServerPool {
         let mark = "INSERT INTO write_marks (token) VALUES (gen_random_uuid()) RETURNING token";
         let begin = begin_write(write, mark);
         self.try_to_write(what, &begin, |tx| {
-            if self.writes.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORGET_EVERY) {
-                tx.later("DELETE FROM write_marks WHERE at < now() - interval '1 hour'", Vec::new());
+            if is_forgetful(self.writes.fetch_add(1, Ordering::Relaxed)) {
+                tx.later(FORGET, Vec::new());
             }
             work(tx)
         })
+    }
+
+    /// Has one statement run in a transaction of its own, all in one exchange. Its first value is a mark, which it puts into
+    /// `write_marks` if it writes anything.
+    pub(super) fn write_at_once(
+        &self,
+        what: &'static str,
+        write: Durability,
+        sql: &str,
+        values: &[SqlValue],
+    ) -> Result<WrittenAtOnce> {
+        let number = self.writes.fetch_add(1, Ordering::Relaxed);
+        let mut pause = Pause::default();
+        loop {
+            let answer = self.connect().and_then(|client| {
+                let mark = self.new_mark();
+                let values = [vec![mark.as_str().into()], values.to_vec()].concat();
+                let tx = Tx::new(self, client, Some(begin_write(write, "")));
+                if is_forgetful(number) {
+                    tx.later(FORGET, Vec::new());
+                }
+                match tx.query_and_commit(TxStatement::Query(sql.to_owned(), values)) {
+                    Ok(rows) => Ok(WrittenAtOnce::Answered(rows)),
+                    Err(PgError::Lost(problem)) => match self.became_of(&mark)? {
+                        TxFate::Committed => Ok(WrittenAtOnce::Unanswered),
+                        TxFate::Undone => Err(PgError::Lost(problem)),
+                    },
+                    Err(error) => Err(error),
+                }
+            });
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) if pause.after(&error) => {}
+                Err(error) => return Err(self.failure(error, what)),
+            }
+        }
+    }
+
+    /// A mark that no other write has: the digits of a UUID.
+    fn new_mark(&self) -> String {
+        let number = self.marked.fetch_add(1, Ordering::Relaxed);
+        format!("{:016x}{:016x}", self.marks.hash_one((number, 0)), self.marks.hash_one((number, 1)))
     }
 
     /// The same for work that may be done again where it is not known whether it was: it leaves no mark.
@@ -310,6 +360,18 @@ fn begin_write(write: Durability, mark: &str) -> String {
          SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}; SET LOCAL idle_in_transaction_session_timeout = {IDLE_TIMEOUT_MS}; \
          {durability}{mark}"
     )
+}
+
+/// Whether a write of this number removes old marks.
+fn is_forgetful(number: u32) -> bool {
+    number.is_multiple_of(FORGET_EVERY)
+}
+
+/// What became of a statement that is a transaction.
+pub(super) enum WrittenAtOnce {
+    Answered(Vec<Row>),
+    /// It was committed, and its answer was lost with the connection.
+    Unanswered,
 }
 
 /// What became of a transaction.
@@ -511,6 +573,21 @@ impl<'a> Tx<'a> {
             all.push(answer);
         }
         Ok(all)
+    }
+
+    /// Sends a statement and the end of the transaction together.
+    fn query_and_commit(mut self, statement: TxStatement) -> PgResult<Vec<Row>> {
+        let answers = self.send_all(vec![statement, TxStatement::Plain("COMMIT".to_owned())]);
+        match &answers {
+            // After a failure of a statement the commit undoes everything.
+            Ok(_) | Err(PgError::Server(_)) => self.has_begun.set(false),
+            Err(_) => self.discard(),
+        }
+        let rows = answers?.into_iter().rev().find_map(|answer| match answer {
+            TxAnswer::Rows(rows) => Some(rows),
+            TxAnswer::Plain(_) | TxAnswer::Count(_) => None,
+        });
+        Ok(rows.unwrap_or_default())
     }
 
     fn commit(mut self) -> PgResult<()> {

@@ -145,7 +145,7 @@ fn server_error(error: Error, what: &'static str, path: PathBuf, role: &str) -> 
         SqlState::INVALID_PASSWORD
         | SqlState::INVALID_AUTHORIZATION_SPECIFICATION
         | SqlState::INVALID_CATALOG_NAME => StoreError::Unreachable { server, problem },
-        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => {
+        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION => {
             StoreError::NotOurs { path, problem: format!("{problem}; part of the record is missing") }
         }
         SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => StoreError::Damaged { path, problem },

@@ -12,10 +12,10 @@ use crate::ids::{Owner, SessionId};
 use crate::message::{AppendRange, MessageHead, NewMessage, StoredMessage, speaks_as};
 use crate::message_codec::{self, PackedBody};
 use crate::sessions::chain::LinePart;
-use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
 use crate::views::summary::MessageRun;
 
+use super::append_once::KnownSession;
 use super::artifacts::{self, NamedTexts, NewReference};
 use super::commit::require_open;
 use super::connection::Tx;
@@ -69,7 +69,7 @@ fn append_all(
     let mut renditions = Vec::new();
     for (number, new) in numbers.iter().zip(messages) {
         let number = int(number, 0)?;
-        let hash = rows.add(&session, number, new, &mut references)?;
+        let hash = rows.add((session.ordinal, session.next_seq), number, new, &mut references)?;
         let (role, tools) = (speaks_as(&new.message), new.tools.as_slice());
         let belonging = Belonging { owner: owner.as_str(), chain: session.chain, role, tools };
         index.message(number, &new.message, &belonging);
@@ -92,7 +92,7 @@ fn append_all(
 
 /// Messages as columns, so that any number of them is one statement.
 #[derive(Default)]
-struct MessageRows {
+pub(super) struct MessageRows {
     seqs: Vec<i64>,
     ids: Vec<i64>,
     roles: Vec<i64>,
@@ -106,10 +106,10 @@ struct MessageRows {
 }
 
 impl MessageRows {
-    /// Adds a message at the next place of a session; the hash of its bytes.
-    fn add(
+    /// Adds a message at a place of a session; the hash of its bytes.
+    pub(super) fn add(
         &mut self,
-        session: &Session,
+        (session, seq): (u64, u64),
         number: i64,
         new: &NewMessage,
         references: &mut Vec<NewReference>,
@@ -123,13 +123,13 @@ impl MessageRows {
         }
         references.extend(artifacts.into_iter().map(|artifact| NewReference {
             text: artifact.text.into_owned(),
-            session: session.ordinal,
+            session,
             message: Some(number),
             // A message answers for one tool, as a rule; which of several a text came from is not worth another column.
             label: new.tools.first().cloned().unwrap_or_default(),
             at_ms: new.at_ms,
         }));
-        self.seqs.push(stored(session.next_seq));
+        self.seqs.push(stored(seq));
         self.ids.push(number);
         self.roles.push(role_code(message.role()));
         self.flags.push(flags);
@@ -142,40 +142,48 @@ impl MessageRows {
         Ok(hash)
     }
 
-    fn write(self, tx: &Tx<'_>, owner: &Owner, session: u64) {
+    /// The columns from `seq` on, without the numbers of messages.
+    pub(super) fn columns(self) -> [SqlValue; 9] {
+        [
+            SqlValue::ints(self.seqs),
+            SqlValue::ints(self.roles),
+            SqlValue::ints(self.flags),
+            SqlValue::ints(self.codings),
+            SqlValue::ints(self.times),
+            SqlValue::ints(self.tokens),
+            SqlValue::Blobs(self.hashes),
+            SqlValue::Texts(self.tools),
+            SqlValue::Blobs(self.origins),
+        ]
+    }
+
+    fn write(mut self, tx: &Tx<'_>, owner: &Owner, session: u64) {
+        let ids = SqlValue::ints(std::mem::take(&mut self.ids));
         tx.later(
-            "INSERT INTO messages (owner, session, seq, id, role, flags, coding, at_ms, tokens, hash, tools, origin) \
+            "INSERT INTO messages (owner, session, id, seq, role, flags, coding, at_ms, tokens, hash, tools, origin) \
              SELECT $1, $2, m.* FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], \
              $9::int8[], $10::bytea[], $11::text[], $12::bytea[]) AS m",
-            vec![
-                owner.into(),
-                session.into(),
-                SqlValue::ints(self.seqs),
-                SqlValue::ints(self.ids),
-                SqlValue::ints(self.roles),
-                SqlValue::ints(self.flags),
-                SqlValue::ints(self.codings),
-                SqlValue::ints(self.times),
-                SqlValue::ints(self.tokens),
-                SqlValue::Blobs(self.hashes),
-                SqlValue::Texts(self.tools),
-                SqlValue::Blobs(self.origins),
-            ],
+            [vec![owner.into(), session.into(), ids], self.columns().into()].concat(),
         );
     }
 }
 
-/// The newest session of the chain of a session, and the last message of that, in one question: this is asked before every
-/// request of a gateway.
-const VERSION: &str = "SELECT tip.id, tip.next_seq, messages.id, messages.at_ms, messages.hash FROM sessions AS one \
-     JOIN sessions AS tip ON tip.owner = $1 AND tip.chain = one.chain \
-     LEFT JOIN messages ON messages.owner = $1 AND messages.session = tip.ordinal AND messages.seq = tip.next_seq - 1 \
-     WHERE one.owner = $1 AND one.id = $2 ORDER BY tip.ordinal DESC LIMIT 1";
+/// The newest session of the chain of a session, and the last message of that: this is asked before every request of a gateway.
+const VERSION: &str = "SELECT * FROM conversation_version($1, $2)";
 
-/// The version of the conversation a session belongs to.
-pub(super) fn version(tx: &Tx<'_>, owner: &Owner, id: &SessionId) -> PgResult<Version> {
-    let row = tx.query_opt(VERSION, values![owner, id])?;
-    version_of(&row.ok_or_else(|| unknown(id))?)
+/// The version of the conversation a session belongs to, and what stays the same of its newest session.
+pub(super) fn version(tx: &Tx<'_>, owner: &Owner, id: &SessionId) -> PgResult<(Version, KnownSession)> {
+    let row = tx.query_opt(VERSION, values![owner, id])?.ok_or_else(|| unknown(id))?;
+    Ok((version_of(&row)?, KnownSession { ordinal: count(&row, 5)?, chain: count(&row, 6)? }))
+}
+
+/// The number of the message at a place of a session.
+pub(super) fn number_at(tx: &Tx<'_>, owner: &Owner, session: u64, seq: i64) -> PgResult<Option<i64>> {
+    let row = tx.query_opt(
+        "SELECT id FROM messages WHERE owner = $1 AND session = $2 AND seq = $3",
+        values![owner, session, seq],
+    )?;
+    row.map(|row| int(&row, 0)).transpose()
 }
 
 fn version_of(row: &Row) -> PgResult<Version> {

@@ -21,6 +21,7 @@ pub(super) struct SchemaStep {
 pub(super) const STEPS: &[SchemaStep] = &[
     SchemaStep { sql: include_str!("schema.sql"), known_by: 1 },
     SchemaStep { sql: include_str!("schema_gateways.sql"), known_by: 1 },
+    SchemaStep { sql: include_str!("schema_calls.sql"), known_by: 1 },
 ];
 
 /// The oldest server that has what is used: numbers of transactions with an epoch, and asking what became of them.

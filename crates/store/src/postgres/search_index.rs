@@ -49,6 +49,11 @@ impl NewRows {
         self.lists.push(FingerprintList::encode(&self.set.take()));
     }
 
+    /// What the messages are found by, in order.
+    pub(super) fn into_lists(self) -> Vec<Vec<u8>> {
+        self.lists
+    }
+
     /// Has the messages written.
     pub(super) fn write(self, tx: &Tx<'_>, owner: &Owner) {
         tx.later(

@@ -1,5 +1,5 @@
-//! Asking the index of an owner which blocks hold what is wanted. Slices of several segments are read at once where segments are asked
-//! one after the other.
+//! Asking the index of an owner which blocks hold what is wanted. Slices of several segments are read at once: those that were named
+//! before, or, where a search goes from the newest segment to the oldest until it has enough, more with every question.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,8 +14,12 @@ use super::search_index::IndexKind;
 use super::search_source::PostgresSource;
 use super::value::{self, SqlValue, int};
 
-/// Segments whose slices are read at once.
-const SEGMENTS_AT_ONCE: i64 = 64;
+/// Segments whose slices are read at once, at first ...
+const FIRST_SEGMENTS: i64 = 8;
+/// ... and by and by: every time so many times as many, ...
+const MORE_SEGMENTS: i64 = 8;
+/// ... and so many at most.
+const MOST_SEGMENTS: i64 = 512;
 /// Slices that are kept at hand.
 const MAX_SLICES: usize = 16 * 1024;
 
@@ -29,8 +33,8 @@ pub(super) struct PostgresLookup<'s, 'c> {
     source: &'s PostgresSource<'s, 'c>,
     /// By kind, segment and slice; `None` where a slice is empty.
     slices: HashMap<(i64, i64, i64), Option<Vec<u8>>>,
-    /// The segment that was asked last.
-    last: Option<i64>,
+    /// Segments that are read at once the next time.
+    at_once: i64,
 }
 
 fn kind_of(segment: IndexSegment) -> IndexKind {
@@ -45,7 +49,7 @@ fn number_of(segment: IndexSegment) -> i64 {
 
 impl<'s, 'c> PostgresLookup<'s, 'c> {
     pub(super) fn new(source: &'s PostgresSource<'s, 'c>) -> Self {
-        Self { source, slices: HashMap::new(), last: None }
+        Self { source, slices: HashMap::new(), at_once: FIRST_SEGMENTS }
     }
 
     /// Whether a segment is sealed.
@@ -56,21 +60,21 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
     /// Has the slices of a segment at hand that hold these fingerprints.
     fn fetch(&mut self, segment: IndexSegment, wanted: &LookupTerms) -> PgResult<()> {
         let (kind, number) = (kind_of(segment), number_of(segment));
-        let last = self.last.replace(number);
-        let mut slices: Vec<i64> =
-            wanted.iter().flatten().map(|fingerprint| IndexSegment::slice_of(*fingerprint) as i64).collect();
-        slices.sort_unstable();
-        slices.dedup();
-        if slices.iter().all(|slice| self.slices.contains_key(&(kind.code(), number, *slice))) {
+        let slices = slices_of(wanted);
+        if self.has(kind, number, &slices) {
             return Ok(());
         }
-        // A caller that reads two segments side by side reads the next ones too.
-        let sealed = self.source.state(kind)?.sealed;
-        let range = match last {
-            Some(last) if last == number + 1 => (number + 1 - SEGMENTS_AT_ONCE).max(0)..number + 1,
-            Some(last) if last == number - 1 => number..(number + SEGMENTS_AT_ONCE).min(sealed),
-            _ => number..number + 1,
-        };
+        let first = (number + 1 - self.at_once).max(0);
+        self.at_once = (self.at_once * MORE_SEGMENTS).min(MOST_SEGMENTS);
+        self.read(kind, &(first..=number).collect::<Vec<i64>>(), &slices)
+    }
+
+    fn has(&self, kind: IndexKind, number: i64, slices: &[i64]) -> bool {
+        slices.iter().all(|slice| self.slices.contains_key(&(kind.code(), number, *slice)))
+    }
+
+    /// Reads slices of sealed segments.
+    fn read(&mut self, kind: IndexKind, numbers: &[i64], slices: &[i64]) -> PgResult<()> {
         if self.slices.len() > MAX_SLICES {
             self.slices.clear();
         }
@@ -80,13 +84,13 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
             vec![
                 self.source.owner.into(),
                 kind.code().into(),
-                SqlValue::ints(range.clone()),
+                SqlValue::ints(numbers.iter().copied()),
                 SqlValue::ints(slices.iter().copied()),
             ],
         )?;
-        for number in range {
+        for number in numbers {
             slices.iter().for_each(|slice| {
-                self.slices.insert((kind.code(), number, *slice), None);
+                self.slices.insert((kind.code(), *number, *slice), None);
             });
         }
         for row in &rows {
@@ -114,6 +118,15 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
     }
 }
 
+/// The slices that hold fingerprints.
+fn slices_of(wanted: &LookupTerms) -> Vec<i64> {
+    let mut slices: Vec<i64> =
+        wanted.iter().flatten().map(|fingerprint| IndexSegment::slice_of(*fingerprint) as i64).collect();
+    slices.sort_unstable();
+    slices.dedup();
+    slices
+}
+
 /// Whether the rows of a block hold one of some fingerprints. A list that is damaged may hold any.
 fn holds_one(lists: &[Arc<[u8]>], any: &[u32]) -> bool {
     lists.iter().any(|list| match FingerprintList::new(list) {
@@ -124,6 +137,20 @@ fn holds_one(lists: &[Arc<[u8]>], any: &[u32]) -> bool {
 
 impl SegmentLookup for PostgresLookup<'_, '_> {
     type Error = PgError;
+
+    fn read_ahead(&mut self, segments: &[IndexSegment], wanted: &LookupTerms) -> PgResult<()> {
+        let slices = slices_of(wanted);
+        for kind in IndexKind::ALL {
+            let sealed = self.source.state(kind)?.sealed;
+            let of_kind = segments.iter().filter(|segment| kind_of(**segment) == kind);
+            let mut numbers: Vec<i64> = of_kind.map(|segment| number_of(*segment)).collect();
+            numbers.retain(|number| *number < sealed && !self.has(kind, *number, &slices));
+            if !numbers.is_empty() && !slices.is_empty() {
+                self.read(kind, &numbers, &slices)?;
+            }
+        }
+        Ok(())
+    }
 
     fn of(&mut self, segment: IndexSegment, wanted: &LookupTerms) -> PgResult<BlockSet> {
         if !self.is_sealed(segment)? {

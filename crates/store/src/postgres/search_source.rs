@@ -1,6 +1,6 @@
 //! What a search reads of a record on a server. Rows are read many at a time: every question costs a journey.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,13 +26,14 @@ use super::connection::Tx;
 use super::error::{PgError, PgResult};
 use super::open_lists::OpenRow;
 use super::rows::{self, Access};
+use super::search_ahead::ReadAhead;
 use super::search_index::IndexKind;
 use super::search_lookup::{OpenSegments, PostgresLookup};
 use super::sessions;
 use super::value::{self, SqlValue, count, int, opt_text, text, values};
 
-/// Rows that are read at once: a few first, for most searches need no more.
-const FIRST_ROWS: usize = 64;
+/// Rows that are read at once: a few first, for many searches need no more, and so many more each time, so that few are read in vain.
+const FIRST_ROWS: usize = 128;
 const MOST_ROWS: usize = 1_024;
 
 macro_rules! row_columns {
@@ -40,6 +41,7 @@ macro_rules! row_columns {
         "m.id, m.session, m.seq, m.role::int8, m.flags::int8, m.at_ms, m.hash, m.tools, m.coding::int8, m.origin"
     };
 }
+pub(super) use row_columns;
 
 /// A message from a row of [`row_columns`]; `None` where it is damaged, which is for others to report.
 fn search_row(row: &Row, index_row: i64) -> Option<SearchRow<'_>> {
@@ -63,6 +65,8 @@ fn search_row(row: &Row, index_row: i64) -> Option<SearchRow<'_>> {
 pub(super) struct IndexState {
     /// Segments that are sealed.
     pub(super) sealed: i64,
+    /// The first and the last message or piece of each.
+    spans: HashMap<i64, (i64, i64)>,
     /// Messages or pieces of the rows after these, in order.
     pub(super) open: Vec<OpenRow>,
     kind: IndexKind,
@@ -73,6 +77,13 @@ impl IndexState {
     pub(super) fn open_start(&self) -> i64 {
         let layout = self.kind.layout();
         self.sealed * layout.segment_rows() + self.kind.first_place(self.sealed) as i64
+    }
+
+    /// What the first row of a sealed segment stands for, where its rows stand for one after the other: nothing needs to be read then.
+    fn first_of_run(&self, segment: i64) -> Option<i64> {
+        let (first, last) = self.spans.get(&segment)?;
+        let rows = self.kind.rows_of_segment(segment) as i64;
+        (last - first + 1 == rows).then(|| first - self.kind.first_place(segment) as i64)
     }
 
     /// The first and the last row, where there are any.
@@ -97,6 +108,7 @@ pub(super) struct PostgresSource<'a, 'c> {
     open: [OnceCell<OpenSegments>; 2],
     /// Rows that are read at once the next time: a search that went on so far goes on further, as a rule.
     batch: Cell<usize>,
+    ahead: ReadAhead,
 }
 
 impl<'a, 'c> PostgresSource<'a, 'c> {
@@ -108,6 +120,7 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
             ids: RefCell::default(),
             open: Default::default(),
             batch: Cell::new(FIRST_ROWS),
+            ahead: ReadAhead::default(),
         }
     }
 
@@ -150,7 +163,7 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         Ok(cell.get_or_init(|| open))
     }
 
-    /// The rows of a kind.
+    /// The rows of a kind. Both kinds are read at once: a search needs both.
     pub(super) fn state(&self, kind: IndexKind) -> PgResult<&IndexState> {
         let [messages, pieces] = &self.states;
         let cell = match kind {
@@ -160,23 +173,19 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         if let Some(state) = cell.get() {
             return Ok(state);
         }
-        let answers = self.tx.queries(vec![
-            (
-                "SELECT coalesce(max(segment) + 1, 0) FROM search_segments WHERE owner = $1 AND kind = $2",
-                values![self.owner, kind.code()],
-            ),
-            (
-                "SELECT id, xmin::text::int8 FROM search_open WHERE owner = $1 AND kind = $2 ORDER BY id",
-                values![self.owner, kind.code()],
-            ),
-        ])?;
-        let [sealed, open] = answers.as_slice() else {
-            return Err(PgError::unreadable("the state of the index cannot be read"));
-        };
-        let sealed = sealed.first().map_or(Ok(0), |row| int(row, 0))?;
-        let open = open.iter().map(|row| Ok(OpenRow { id: int(row, 0)?, written_by: int(row, 1)? }));
-        let open = open.collect::<PgResult<Vec<OpenRow>>>()?;
-        Ok(cell.get_or_init(|| IndexState { sealed, open, kind }))
+        let questions = IndexKind::ALL.into_iter().flat_map(|kind| {
+            [(SEGMENTS, values![self.owner, kind.code()]), (OPEN_ROWS, values![self.owner, kind.code()])]
+        });
+        self.tx.later(BY_INDEX, Vec::new());
+        let answers = self.tx.queries(questions.collect())?;
+        for (kind, answers) in IndexKind::ALL.into_iter().zip(answers.chunks(2)) {
+            let state = index_state(kind, answers)?;
+            match kind {
+                IndexKind::Message => messages.get_or_init(|| state),
+                IndexKind::Piece => pieces.get_or_init(|| state),
+            };
+        }
+        cell.get().ok_or_else(unreadable_state)
     }
 
     /// Rows with the messages or pieces they stand for, in the same order; rows that stand for nothing are left out.
@@ -186,7 +195,9 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         let (first_row, size) = (layout.first_row, layout.segment_rows());
         let mut missing: Vec<i64> = rows.iter().map(|row| (row - first_row) / size).collect();
         missing.retain(|segment| {
-            *segment < state.sealed && !self.ids.borrow().contains_key(&(kind.code(), *segment))
+            *segment < state.sealed
+                && state.first_of_run(*segment).is_none()
+                && !self.ids.borrow().contains_key(&(kind.code(), *segment))
         });
         missing.sort_unstable();
         missing.dedup();
@@ -205,10 +216,13 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
             let place = row - first_row;
             match place.checked_sub(state.open_start()).and_then(|at| usize::try_from(at).ok()) {
                 Some(at) => state.open.get(at).map(|row| row.id),
-                None => {
-                    let ids = ids.get(&(kind.code(), place / size))?;
-                    ids.get(usize::try_from(place % size).ok()?).copied()
-                }
+                None => match state.first_of_run(place / size) {
+                    Some(first) => Some(first + place % size).filter(|_| place > 0),
+                    None => {
+                        let ids = ids.get(&(kind.code(), place / size))?;
+                        ids.get(usize::try_from(place % size).ok()?).copied()
+                    }
+                },
             }
         };
         Ok(rows.iter().filter_map(|row| Some((*row, id_of(*row).filter(|id| *id != 0)?))).collect())
@@ -226,7 +240,7 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         while rows.peek().is_some() {
             let size = self.batch.get();
             let some: Vec<i64> = rows.by_ref().take(size.max(FIRST_ROWS)).collect();
-            self.batch.set((size * 2).min(MOST_ROWS));
+            self.batch.set((size + FIRST_ROWS).min(MOST_ROWS));
             let wanted = self.resolve(kind, &some)?;
             if wanted.is_empty() {
                 continue;
@@ -247,6 +261,36 @@ impl<'a, 'c> PostgresSource<'a, 'c> {
         }
         Ok(ScanStep::Yes)
     }
+}
+
+/// Everything a search reads is found by an index. Rows of `search_open` come and go: its pages are many times as many as its rows need.
+const BY_INDEX: &str = "SET LOCAL enable_seqscan = off";
+/// The sealed segments of a kind, with the first and the last of what their rows stand for.
+const SEGMENTS: &str = "SELECT coalesce(array_agg(segment), '{}'), coalesce(array_agg(first_id), '{}'), \
+     coalesce(array_agg(last_id), '{}') FROM search_segments WHERE owner = $1 AND kind = $2";
+/// The rows after them, as one row: there may be thousands.
+const OPEN_ROWS: &str = "SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(written_by), '{}') FROM \
+     (SELECT id, xmin::text::int8 AS written_by FROM search_open WHERE owner = $1 AND kind = $2 ORDER BY id) AS rows";
+
+fn unreadable_state() -> PgError {
+    PgError::unreadable("the state of the index cannot be read")
+}
+
+/// A state from the answers to [`SEGMENTS`] and [`OPEN_ROWS`].
+fn index_state(kind: IndexKind, answers: &[Vec<Row>]) -> PgResult<IndexState> {
+    let [segments, open] = answers else { return Err(unreadable_state()) };
+    let (Some(segments), Some(open)) = (segments.first(), open.first()) else {
+        return Err(unreadable_state());
+    };
+    let numbers = value::ints(segments, 0)?;
+    let spans = value::ints(segments, 1)?.into_iter().zip(value::ints(segments, 2)?);
+    let open = value::ints(open, 0)?.into_iter().zip(value::ints(open, 1)?);
+    Ok(IndexState {
+        sealed: numbers.iter().max().map_or(0, |last| last + 1),
+        spans: numbers.into_iter().zip(spans).collect(),
+        open: open.map(|(id, written_by)| OpenRow { id, written_by }).collect(),
+        kind,
+    })
 }
 
 fn newest_first(ranges: &[Range<i64>]) -> impl Iterator<Item = i64> {
@@ -285,11 +329,11 @@ fn piece_row(row: &Row) -> PgResult<PieceRow> {
 }
 
 fn look_at_all(
-    rows: &[Row],
+    rows: impl IntoIterator<Item = impl Borrow<Row>>,
     mut look: impl FnMut(&SearchRow<'_>) -> PgResult<ScanStep>,
 ) -> PgResult<ScanStep> {
     for row in rows {
-        if let Some(row) = search_row(row, 0)
+        if let Some(row) = search_row(row.borrow(), 0)
             && look(&row)? == ScanStep::No
         {
             return Ok(ScanStep::No);
@@ -318,7 +362,10 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
     }
 
     fn session_at(&self, ordinal: u64) -> PgResult<Option<Session>> {
-        rows::session_at(self.tx, self.owner, ordinal)
+        match self.ahead.session(ordinal) {
+            Some(session) => Ok(Some(session)),
+            None => rows::session_at(self.tx, self.owner, ordinal),
+        }
     }
 
     fn tip_of(&self, chain: u64) -> PgResult<Option<Session>> {
@@ -326,7 +373,10 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
     }
 
     fn members_of(&self, chain: u64) -> PgResult<Vec<Session>> {
-        rows::members_of(self.tx, self.owner, chain)
+        match self.ahead.members(chain) {
+            Some(members) => Ok(members),
+            None => rows::members_of(self.tx, self.owner, chain),
+        }
     }
 
     fn line_of(&self, part: LinePart) -> PgResult<Vec<LinePart>> {
@@ -356,6 +406,10 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
             vec![self.owner.into(), SqlValue::ints(chains.iter().copied())],
         )?;
         int(&row, 0)
+    }
+
+    fn read_ahead(&self, messages: &[i64], beside: u64) -> PgResult<()> {
+        self.ahead.read(self.tx, self.owner, messages, beside)
     }
 
     fn batch_rows(&self) -> i64 {
@@ -400,11 +454,19 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
                 }
                 Ok(ScanStep::Yes)
             }
-            MessageRows::One(id) => {
-                let rows = self.tx.query(messages!("m.id = $2"), values![self.owner, id])?;
-                look_at_all(&rows, look)
-            }
+            MessageRows::One(id) => match self.ahead.message(id) {
+                Some(row) => look_at_all([row.as_ref()], look),
+                None => {
+                    let rows = self.tx.query(messages!("m.id = $2"), values![self.owner, id])?;
+                    look_at_all(&rows, look)
+                }
+            },
             MessageRows::Places { session, seqs, order } => {
+                let (rows, rest) = self.ahead.first_of(session, seqs, order);
+                let step = look_at_all(rows.iter().map(Rc::as_ref), &mut look)?;
+                if step == ScanStep::No || rest.is_empty() {
+                    return Ok(step);
+                }
                 let sql = match order {
                     PlaceOrder::First => {
                         messages!("m.session = $2 AND m.seq >= $3 AND m.seq < $4 ORDER BY m.seq")
@@ -413,7 +475,7 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
                         messages!("m.session = $2 AND m.seq >= $3 AND m.seq < $4 ORDER BY m.seq DESC")
                     }
                 };
-                let rows = self.tx.query(sql, values![self.owner, session, seqs.start, seqs.end])?;
+                let rows = self.tx.query(sql, values![self.owner, session, rest.start, rest.end])?;
                 look_at_all(&rows, look)
             }
         }

@@ -22,7 +22,7 @@ use super::PostgresStore;
 use super::connection::Durability;
 use super::rows::{members_of, require_for_writing, require_session};
 use super::search_source::PostgresSource;
-use super::{artifacts, calls, commit, deletion, guards, messages, nodes, sessions, views};
+use super::{append_once, artifacts, calls, commit, deletion, guards, messages, nodes, sessions, views};
 
 impl Store for PostgresStore {
     fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session> {
@@ -89,14 +89,24 @@ impl Store for PostgresStore {
     }
 
     fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version> {
-        self.server.ask("reading a version", |tx| messages::version(tx, owner, id))
+        let (version, session) =
+            self.server.ask("reading a version", |tx| messages::version(tx, owner, id))?;
+        self.known.remember(owner, &version.tip, session);
+        Ok(version)
     }
 
     fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
         artifacts::send_ahead(self.server.files.as_ref(), owner, &messages)?;
-        let appended = self
-            .server
-            .write("appending", Durability::Heavy, |tx| messages::append_at(tx, owner, version, &messages))?;
+        let at_once = match self.known.get(owner, &version.tip) {
+            Some(session) => append_once::append(&self.server, owner, session, version, &messages)?,
+            None => None,
+        };
+        let appended = match at_once {
+            Some(appended) => appended,
+            None => self.server.write("appending", Durability::Heavy, |tx| {
+                messages::append_at(tx, owner, version, &messages)
+            })?,
+        };
         self.seal_in_time(owner, messages.len());
         Ok(appended)
     }
@@ -169,7 +179,12 @@ impl Store for PostgresStore {
     }
 
     fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64> {
-        self.server.write("recording calls", Durability::Light, |tx| calls::record(tx, owner, id, &calls))
+        match calls.as_slice() {
+            [call] => calls::record_one(&self.server, owner, id, call),
+            _ => self
+                .server
+                .write("recording calls", Durability::Light, |tx| calls::record(tx, owner, id, &calls)),
+        }
     }
 
     fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>> {

@@ -29,6 +29,8 @@ const MAX_WORDS: usize = 10;
 const MAX_SAMPLED_WORDS: usize = 20;
 /// If at least this many sampled blocks have a word, it is looked up only by the forms that occur in them.
 const MIN_HOLDERS: usize = 20;
+/// Segments that are read ahead at a time.
+const READ_AHEAD: usize = 256;
 /// The maximum number of blocks that are ordered: the messages of this many are examined.
 const MAX_ORDERED: usize = 8_000;
 
@@ -74,8 +76,11 @@ impl QuestionBlocks {
         let mut lookup = source.lookup()?;
         let mut admitted: BTreeMap<IndexSegment, BlockSet> = BTreeMap::new();
         if !required.is_empty() {
-            for segment in &segments {
-                admitted.insert(*segment, lookup.of(*segment, required)?);
+            for segments in segments.chunks(READ_AHEAD) {
+                lookup.read_ahead(segments, required)?;
+                for segment in segments {
+                    admitted.insert(*segment, lookup.of(*segment, required)?);
+                }
             }
             segments.retain(|segment| admitted.get(segment).is_some_and(|blocks| !blocks.is_empty()));
         }
@@ -97,7 +102,12 @@ impl QuestionBlocks {
         let fingerprints: Vec<Vec<u32>> =
             words.iter().map(|word| word.forms.iter().map(|form| form.fingerprint).collect()).collect();
         let mut found = Vec::with_capacity(segments.len());
-        for segment in segments {
+        for (at, segment) in segments.iter().copied().enumerate() {
+            if at % READ_AHEAD == 0 {
+                let next = segments.iter().skip(at).take(READ_AHEAD).copied();
+                let next: Vec<IndexSegment> = next.filter(|next| !sampled.contains_key(next)).collect();
+                lookup.read_ahead(&next, &fingerprints)?;
+            }
             let mut holders = match sampled.remove(&segment) {
                 Some(by_form) => words.iter().map(|word| word.holders(&by_form)).collect(),
                 None => lookup.by_word(segment, &fingerprints)?,
@@ -214,9 +224,11 @@ fn sample<L: SegmentLookup>(
         words.iter().flat_map(|word| &word.forms).map(|form| vec![form.fingerprint]).collect();
     let mut sampled = SampledForms::new();
     let mut blocks = 0;
-    for segment in segments.iter().step_by(SAMPLED_EVERY) {
+    let asked: Vec<IndexSegment> = segments.iter().step_by(SAMPLED_EVERY).copied().collect();
+    lookup.read_ahead(&asked, &each)?;
+    for segment in asked {
         blocks += segment.blocks();
-        sampled.insert(*segment, lookup.by_word(*segment, &each)?);
+        sampled.insert(segment, lookup.by_word(segment, &each)?);
     }
     for word in words {
         let holders: usize = sampled.values().map(|by_form| word.holders(by_form).len()).sum();

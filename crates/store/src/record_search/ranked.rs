@@ -40,6 +40,8 @@ const MAX_PIECES_SEEN: usize = 1_000;
 const MIN_COMPLETED: usize = 60;
 /// The maximum number of messages read next to a short one to complete it.
 const MAX_BESIDE: u64 = 8;
+/// As many of them as complete most.
+const USUALLY_BESIDE: u64 = 4;
 
 /// A search for passages.
 pub(super) struct RankedSearch<'q, 'a, 's, S> {
@@ -119,6 +121,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         }
         windows.sort_by(|(a, place), (b, other)| b.total_cmp(a).then(other.cmp(place)));
         windows.truncate(MIN_COMPLETED.max(limit.saturating_mul(3)));
+        self.read_ahead(windows.iter().map(|(_, (at, _))| *at), USUALLY_BESIDE)?;
         let mut candidates = Vec::with_capacity(windows.len());
         let mut places: HashMap<WindowPlace, usize> = HashMap::with_capacity(windows.len());
         for (_, place) in windows {
@@ -130,11 +133,23 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         if !nearest.hits.is_empty() {
             self.add_nearest(nearest, &commonness, &weights, &mut candidates, places)?;
         }
+        let chosen = PassageCandidate::choose(candidates, limit);
+        let neighbours = self.builder.scope.query.neighbours as u64;
+        self.read_ahead(chosen.iter().map(|chosen| chosen.place.at), neighbours)?;
         let mut hits = Vec::new();
-        for chosen in PassageCandidate::choose(candidates, limit) {
+        for chosen in chosen {
             hits.extend(self.hit(chosen.place, chosen.score)?);
         }
         Ok(hits)
+    }
+
+    /// Has texts, where they are messages, and messages beside them at hand.
+    fn read_ahead(&self, texts: impl Iterator<Item = usize>, beside: u64) -> SourceResult<S, ()> {
+        let texts = texts.filter_map(|at| self.texts.get(at)).filter(|text| text.artifact.is_none());
+        let mut messages: Vec<i64> = texts.map(|text| text.row).collect();
+        messages.sort_unstable();
+        messages.dedup();
+        self.builder.source.read_ahead(&messages, beside)
     }
 
     /// Adds the passages nearest in meaning, and ranks all by both.

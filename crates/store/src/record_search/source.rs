@@ -96,6 +96,12 @@ pub(crate) trait SearchSource {
     fn piece_rows(&self) -> SourceResult<Self, Option<(i64, i64)>>;
     /// Returns the number of messages in some chains.
     fn messages_of(&self, chains: &[i64]) -> SourceResult<Self, i64>;
+    /// Messages that are going to be read by their ids, with so many beside each, and the sessions of their conversations: a source that
+    /// is asked over a distance reads them at once.
+    fn read_ahead(&self, messages: &[i64], beside: u64) -> SourceResult<Self, ()> {
+        let _ = (messages, beside);
+        Ok(())
+    }
     /// Returns how many rows, possibly of several segments, are collected before they are read.
     fn batch_rows(&self) -> i64 {
         1
@@ -141,6 +147,15 @@ pub(crate) trait SearchSource {
 pub(crate) trait SegmentLookup {
     type Error;
 
+    /// Segments that are going to be asked for some fingerprints: an index that is asked over a distance reads them at once.
+    fn read_ahead(
+        &mut self,
+        segments: &[IndexSegment],
+        wanted: &LookupTerms,
+    ) -> std::result::Result<(), Self::Error> {
+        let _ = (segments, wanted);
+        Ok(())
+    }
     /// Returns the blocks of a segment that match, and possibly a few others; the most significant requirement should come first.
     fn of(
         &mut self,

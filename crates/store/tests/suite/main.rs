@@ -17,6 +17,8 @@ mod postgres_operations;
 mod postgres_search;
 #[cfg(feature = "postgres")]
 mod postgres_server;
+#[cfg(feature = "postgres")]
+mod postgres_tls;
 mod recorded;
 mod sqlite_home;
 mod sqlite_processes;

@@ -6,7 +6,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use throughline_store::{PostgresStore, Store, StoreError};
+use throughline_store::{NewCall, PostgresStore, Store, StoreError};
 use throughline_testkit::{Missing, PostgresServer, skip};
 
 use crate::contract::support::{
@@ -139,8 +139,18 @@ fn lost_connections_lose_and_repeat_nothing() {
             .map(|writer| {
                 let store = &store;
                 scope.spawn(move || {
+                    let name = format!("w{writer}");
                     for turn in 0..60 {
-                        say(store, &format!("w{writer}"), &[&format!("turn {turn}")]);
+                        let text = format!("turn {turn}");
+                        if turn % 2 == 0 {
+                            say(store, &name, &[&text]);
+                            continue;
+                        }
+                        let version = store.version(&owner(), &id(&name)).unwrap();
+                        let now = store.append_at(&owner(), &version, vec![said(&text)]).unwrap();
+                        assert_eq!(now, store.version(&owner(), &id(&name)).unwrap());
+                        let call = NewCall { key: Some(text), cost_micro_usd: Some(7), ..NewCall::default() };
+                        assert_eq!(store.record_calls(&owner(), &id(&name), vec![call]).unwrap(), 1);
                     }
                 })
             })
@@ -162,6 +172,8 @@ fn lost_connections_lose_and_repeat_nothing() {
     for writer in 0..writers {
         let expected: Vec<String> = (0..60).map(|turn| format!("turn {turn}")).collect();
         assert_eq!(messages(&store, &format!("w{writer}")), expected);
+        let counters = store.session(&owner(), &id(&format!("w{writer}"))).unwrap().counters;
+        assert_eq!((counters.messages, counters.calls, counters.cost_micro_usd), (60, 30, 210));
     }
 }
 
@@ -219,7 +231,10 @@ fn a_pooler_in_transaction_mode_may_stand_between() {
                 open(store, &format!("own{at}"));
                 for turn in 0..15 {
                     say(store, "a", &[&format!("{at}.{turn}"), "answer"]);
-                    say(store, &format!("own{at}"), &["mine"]);
+                    let own = id(&format!("own{at}"));
+                    let version = store.version(&owner(), &own).unwrap();
+                    store.append_at(&owner(), &version, vec![said("mine")]).unwrap();
+                    assert_eq!(store.record_calls(&owner(), &own, vec![NewCall::default()]).unwrap(), 1);
                     let session = &id("a");
                     let text =
                         throughline_store::NewArtifact { session, text: long, label: "read", at_ms: 1 };
@@ -231,6 +246,7 @@ fn a_pooler_in_transaction_mode_may_stand_between() {
         }
     });
     assert_eq!(messages(&stores[0], "a").len(), 90);
+    assert!((0..3).all(|at| messages(&stores[0], &format!("own{at}")).len() == 15));
     let artifacts = stores[1].artifacts(&owner(), &id("a")).unwrap();
     assert_eq!(artifacts.len(), 1);
     let range = throughline_store::ArtifactRange::All;
@@ -248,6 +264,31 @@ fn a_store_works_inside_a_runtime() {
         say(&store, "a", &["inside"]);
         assert_eq!(messages(&store, "a"), ["inside"]);
     });
+}
+
+/// What a gateway does with every call costs one exchange: the server gets everything of a write with its commit.
+#[test]
+fn a_write_that_follows_a_known_version_is_one_statement() {
+    let Some((server, url)) = database() else { return };
+    let database = name_of(&url);
+    let store = PostgresStore::open(&url, 1).unwrap();
+    open(&store, "a");
+    let version = store.version(&owner(), &id("a")).unwrap();
+    server.run(database, &format!("ALTER DATABASE {database} SET log_statement = 'all'"));
+    let logged = PostgresStore::open(&url, 1).unwrap();
+    assert_eq!(logged.version(&owner(), &id("a")).unwrap(), version);
+    let before = server.log(database).len();
+    logged.append_at(&owner(), &version, vec![said("question"), said("answer")]).unwrap();
+    logged.record_calls(&owner(), &id("a"), vec![NewCall::default()]).unwrap();
+    let log = server.log(database);
+    let executed: Vec<&String> =
+        log.iter().skip(before).filter(|line| line.contains("LOG:  execute ")).collect();
+    assert_eq!(executed.len(), 3, "old marks, messages, a call: {executed:#?}");
+    assert_eq!(messages(&store, "a"), ["question", "answer"]);
+    // The version that was known is over, so nothing is written.
+    let late = logged.append_at(&owner(), &version, vec![said("late")]);
+    assert!(matches!(late, Err(StoreError::VersionConflict { .. })), "{late:?}");
+    assert_eq!(messages(&store, "a").len(), 2);
 }
 
 /// A pooler that gives every transaction another connection knows no names of statements, and sets nothing again.

@@ -14,6 +14,8 @@ mod faults;
 #[cfg(feature = "postgres")]
 mod fleet;
 #[cfg(feature = "postgres")]
+mod fleet_faults;
+#[cfg(feature = "postgres")]
 mod fleet_kills;
 #[cfg(feature = "postgres")]
 mod fleet_load;

@@ -1,7 +1,7 @@
 //! Summaries that one gateway prepared and another uses, through the record they share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use throughline_compaction::{Maker, Section, Summariser, SummaryDocument, SummaryFuture, SummaryRequest};
@@ -9,7 +9,7 @@ use throughline_engine::{
     Compressor, CompressorSetup, EngineEvent, Host, ManagedSession, ManualCompaction, OneSummariser,
     SessionSetup, Trigger,
 };
-use throughline_store::{Guard, GuardScope, Holder, Millis, Owner, SessionId, ViewItem};
+use throughline_store::{Guard, GuardScope, Holder, LockRequest, Millis, Owner, SessionId, ViewItem};
 use throughline_transcript::WireFormat;
 use tokio::sync::Semaphore;
 
@@ -227,6 +227,65 @@ async fn a_gateway_that_died_while_it_prepared_holds_nobody_up() {
     talk_until_compacted(&stage, &mut other, 1).await;
     assert!(second.writer.asked() >= 1);
     assert!(summaries(&stage)[0].contains("Written at the second gateway."));
+}
+
+/// A process that takes its time to find out that another one is dead.
+struct SlowLook {
+    clock: Arc<TestHost>,
+    begun: Barrier,
+    ended: Barrier,
+}
+
+impl Host for SlowLook {
+    fn now_ms(&self) -> Millis {
+        self.clock.now_ms()
+    }
+
+    fn random(&self) -> u32 {
+        self.clock.random()
+    }
+
+    fn holder(&self) -> Holder {
+        holder(2)
+    }
+
+    fn is_alive(&self, _: &Holder) -> bool {
+        self.begun.wait();
+        self.ended.wait();
+        false
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_nobody_waits_for_any_more_is_released_when_it_is_taken() {
+    let stage = Stage::new(WireFormat::Chat, 16_000);
+    let clock = Arc::clone(&stage.host);
+    let look = Arc::new(SlowLook { clock, begun: Barrier::new(2), ended: Barrier::new(2) });
+    let host = Arc::<SlowLook>::clone(&look);
+    let setup = SessionSetup { host, ..stage.setup.clone() };
+    let mut session = ManagedSession::create(setup, stage.new_session("s1")).await.unwrap();
+    for turn in 0..4 {
+        talk(&stage, &mut session, turn).await;
+    }
+    let chain = stage.store.session(&Owner::default(), &SessionId::from_text("s1")).unwrap().chain;
+    let now_ms = stage.host.now_ms();
+    let of_another = LockRequest {
+        name: LockRequest::conversation_name(chain),
+        holder: holder(1),
+        now_ms,
+        expires_ms: now_ms + 600_000,
+    };
+    stage.store.lock(&of_another, &|_| true).unwrap();
+    let compacting = tokio::spawn(async move { session.compact(ManualCompaction::default()).await });
+    let until = |barrier: fn(&SlowLook) -> &Barrier| {
+        let look = Arc::clone(&look);
+        tokio::task::spawn_blocking(move || drop(barrier(&look).wait()))
+    };
+    until(|look| &look.begun).await.unwrap();
+    compacting.abort();
+    assert!(compacting.await.unwrap_err().is_cancelled());
+    until(|look| &look.ended).await.unwrap();
+    eventually(|| stage.store.locks().unwrap().is_empty()).await;
 }
 
 /// A change to what is recorded.

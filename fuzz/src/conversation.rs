@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 use throughline_tokens::{PriceBasis, PricedCall, UsageReading};
 use throughline_transcript::{
-    CutPoints, CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role,
-    SharedText, Source, Transcript, WireFormat, WireFormatChoice, decode_message, decode_message_text,
-    violations,
+    CutPoints, CutRule, DecodeOptions, Groups, Message, Part, Role, SharedText, Source, Transcript,
+    Violation, WireFormat, WireFormatChoice, decode_message, decode_message_text,
 };
 
 /// Any bytes as a document: read in every wire or refused; what was read goes back byte for byte.
@@ -16,7 +15,9 @@ pub fn decode(data: &[u8]) {
     for wire_format in choices {
         for (pick, since_compaction) in [(None, false), (Some(1), true)] {
             let options = DecodeOptions { wire_format, pick, since_compaction };
-            let Ok(transcript) = throughline_transcript::decode(data.to_vec(), &options) else { continue };
+            let Ok(transcript) = throughline_transcript::Transcript::decode(data.to_vec(), &options) else {
+                continue;
+            };
             check(&transcript);
             let mut out = Vec::new();
             transcript.write_unchanged(&mut out);
@@ -41,7 +42,9 @@ pub fn message(data: &[u8]) {
     walk(&message);
     let mut list = Vec::new();
     Transcript::write_list([message.json(), message.json()], &mut list);
-    let Ok(read) = throughline_transcript::decode(list, &DecodeOptions::default()) else { return };
+    let Ok(read) = throughline_transcript::Transcript::decode(list, &DecodeOptions::default()) else {
+        return;
+    };
     for again in &read.messages {
         assert_eq!(again.json(), text.trim_matches([' ', '\n', '\r', '\t']));
         assert_eq!(again.role(), message.role());
@@ -71,11 +74,11 @@ fn log(first: &str, data: &[u8]) -> Option<Transcript> {
     let mut bytes = first.as_bytes().to_vec();
     bytes.extend_from_slice(data);
     let options = DecodeOptions { since_compaction: true, ..DecodeOptions::default() };
-    if let Ok(since) = throughline_transcript::decode(bytes.clone(), &options) {
+    if let Ok(since) = throughline_transcript::Transcript::decode(bytes.clone(), &options) {
         check(&since);
         check_facts(&since);
     }
-    let transcript = throughline_transcript::decode(bytes, &DecodeOptions::default()).ok()?;
+    let transcript = throughline_transcript::Transcript::decode(bytes, &DecodeOptions::default()).ok()?;
     check(&transcript);
     for message in &transcript.messages {
         assert!(serde_json::from_str::<IgnoredAny>(message.json()).is_ok(), "{}", message.json());
@@ -138,11 +141,11 @@ fn check(transcript: &Transcript) {
         next = group.end;
     }
     assert_eq!(next, messages.len());
-    let rules: [&dyn CutRule; 3] = [&Pairing, &GroupAtomicity, &LeadingRole];
+    let rules: [CutRule; 3] = [CutRule::Pairing, CutRule::GroupAtomicity, CutRule::LeadingRole];
     for cut in CutPoints::of(messages, &groups, &rules).iter() {
         assert!((0..cut).all(|before| groups.reach(before) <= cut), "cut {cut} parts a pair");
     }
-    for violation in violations(transcript.wire_format, messages, &groups) {
+    for violation in Violation::find(transcript.wire_format, messages, &groups) {
         assert!(violation.message < messages.len());
     }
 }

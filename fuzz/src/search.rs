@@ -1,12 +1,11 @@
 //! Queries: the first line is asked of the lines that follow.
 
-use throughline_search::SearchMode;
-use throughline_search::fingerprint::{FingerprintSet, fingerprints_of_any, rarest_triples};
+use throughline_search::fingerprint::FingerprintSet;
 use throughline_search::matching::Matcher;
-use throughline_search::query::{ParsedQuery, SearchMethod};
+use throughline_search::query::{IndexTerm, ParsedQuery, SearchMethod};
 use throughline_search::question::Question;
-use throughline_search::snippet::passage;
-use throughline_search::texts::rank_texts;
+use throughline_search::texts::TextPassage;
+use throughline_search::{SearchMode, Snippet};
 
 /// Passages of an answer.
 const LIMIT: usize = 5;
@@ -27,13 +26,13 @@ pub fn search(data: &[u8]) {
             }
             if fits {
                 assert!(is_proposed(&parsed, *method, text), "{query:?} {method:?} in {text:?}");
-                let shown = passage(text, &marks);
+                let shown = Snippet::passage(text, &marks);
                 assert!(shown.marks.iter().all(|(start, end)| shown.text.get(*start..*end).is_some()));
             }
         }
     }
     let question = Question::new(query);
-    let found = rank_texts(query, texts.lines(), LIMIT);
+    let found = TextPassage::rank(query, texts.lines(), LIMIT);
     assert!(found.len() <= LIMIT);
     for hit in &found {
         assert!(texts.lines().nth(hit.text).is_some());
@@ -51,9 +50,12 @@ fn is_proposed(query: &ParsedQuery, method: SearchMethod, text: &str) -> bool {
     let of_text = set.take();
     let has = |fingerprint: &u32| of_text.binary_search(fingerprint).is_ok();
     match method {
-        SearchMethod::Substring => rarest_triples(&query.substring).iter().all(has),
+        SearchMethod::Substring => FingerprintSet::rarest_triples(&query.substring).iter().all(has),
         SearchMethod::Words => query.look_ups().iter().any(|look_up| {
-            look_up.iter().flat_map(|terms| fingerprints_of_any(terms)).all(|any| any.iter().any(has))
+            look_up
+                .iter()
+                .flat_map(|terms| IndexTerm::fingerprints_of_any(terms))
+                .all(|any| any.iter().any(has))
         }),
     }
 }

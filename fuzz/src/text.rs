@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use serde::de::IgnoredAny;
-use throughline_compaction::{SummaryDocument, find_summary};
+use throughline_compaction::{SummaryDocument, SummaryFrame};
 use throughline_redact::Redactor;
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
@@ -42,6 +42,6 @@ pub fn summary(data: &[u8]) {
     for wire_format in WireFormat::ALL {
         let message =
             decode_message_text(text_message(wire_format, Role::User, &text)).expect("our messages are JSON");
-        let _ = find_summary(&message);
+        let _ = SummaryFrame::find(&message);
     }
 }

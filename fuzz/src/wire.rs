@@ -3,8 +3,8 @@
 use serde::de::IgnoredAny;
 use throughline_transcript::{Message, WireFormat};
 use throughline_wire::{
-    Answer, AnswerStream, CapMember, Delta, ErrorBody, Interrupted, Interruption, Request, SseFrame,
-    SseReader, StreamDecoder, Streaming,
+    Answer, CapMember, Delta, ErrorBody, Interrupted, Interruption, Request, SseFrame, SseReader,
+    StreamDecoder, Streaming,
 };
 
 /// What one event of a fuzzed stream may weigh.
@@ -143,15 +143,15 @@ pub fn answer(data: &[u8]) {
         let (deltas, result) = first;
         check_deltas(&deltas);
         check_result(&result);
-        // The same lines as events without framing.
-        let mut stream = AnswerStream::new(wire_format);
+        // The same lines, each framed as an event.
+        let mut decoder = StreamDecoder::new(wire_format);
         for line in String::from_utf8_lossy(data).lines() {
             let line = line.strip_prefix("data:").unwrap_or(line);
-            if stream.accept_event(None, line, &mut Vec::new()).is_err() {
+            if decoder.feed(format!("data:{line}\n\n").as_bytes(), &mut Vec::new()).is_err() {
                 break;
             }
         }
-        check_result(&stream.finish());
+        check_result(&decoder.finish(&mut Vec::new()));
     }
 }
 

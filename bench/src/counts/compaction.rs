@@ -1,9 +1,9 @@
-//! Compaction of a generated transcript of a megabyte: with nothing known of it, and with everything gathered before.
+//! Compaction of a generated transcript of a megabyte: without any earlier work, and with everything gathered before.
 
 use throughline_compaction::{Conversation, Ledger, Outcome};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat};
 
 use super::workloads::Round;
 use crate::measure::Estimator;
@@ -20,8 +20,8 @@ struct Stage {
 impl Stage {
     fn new() -> Result<Self, String> {
         let text = big_transcript(WireFormat::Anthropic, BYTES, MESSAGES, 7);
-        let transcript =
-            decode(text.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())?;
+        let transcript = Transcript::decode(text.into_bytes(), &DecodeOptions::default())
+            .map_err(|error| error.to_string())?;
         Ok(Self { transcript, estimator: Estimator::default(), redactor: Redactor::new() })
     }
 
@@ -43,7 +43,7 @@ impl Stage {
             ledger: Some(ledger),
             fixed_tokens: 0,
         };
-        // No clock: what a round does must not depend on when it is done.
+        // Without a clock: the work of a round must not depend on the time.
         let attempt = self.estimator.compact(&conversation, &budgets, &self.redactor, &|| 0);
         match attempt.outcome {
             Outcome::Completed(_) => Ok(()),

@@ -1,7 +1,7 @@
-//! Compactions as `throughline compress` makes them, by rules or with a model's words played as its answer.
+//! Compactions as `throughline compress` makes them, by rules or with given words as the model's answer.
 //!
-//! A model's words take the whole way of a model's answer in the gateway: they are the one answer of an upstream, read,
-//! checked and put together by the code that a real answer goes through.
+//! The given words pass through the same code as a model's answer in the gateway: they are the answer of an upstream, which is parsed,
+//! checked and merged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use throughline_compaction::{
     Budgets, Conversation, Ledger, Options, Outcome, PayCheck, PruneRules, RuleSummariser, Summariser,
-    compact,
 };
 use throughline_config::{Loader, Settings};
 use throughline_engine::{
@@ -17,22 +16,22 @@ use throughline_engine::{
     Snapshot, SummariserSource, SummaryRoute, SummarySetup, ThresholdOrigin, Trigger, Upstream,
     UpstreamAnswer, UpstreamFailure, UpstreamFuture,
 };
-use throughline_models::{LimitSources, ModelSpec, resolve_limits};
+use throughline_models::{LimitSources, ModelSpec};
 use throughline_provider::{CachePolicy, OutgoingCall, ProviderError, ProviderErrorKind};
 use throughline_redact::Redactor;
 use throughline_store::{Holder, Millis, SessionId};
 use throughline_tokens::{Catalogue, ContentProfile, LimitPolicy, Limits, TextProfile, TokenModel};
-use throughline_transcript::{DecodeOptions, Groups, Message, Transcript, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Groups, Message, Transcript, WireFormat};
 use throughline_wire::{Answer, AnswerDraft};
 use tokio_util::sync::CancellationToken;
 
 use super::log::Spoken;
 use crate::store::START_MS;
 
-/// The window of the model whose words are played: large enough to be asked once for everything.
+/// The window of the simulated model: large enough for a single request.
 const PLAYED_WINDOW_TOKENS: u64 = 10_000_000;
 
-/// Settings of compactions, resolved.
+/// The resolved settings of compactions.
 pub(super) struct Compactor {
     settings: Settings,
     policy: LimitPolicy,
@@ -40,7 +39,7 @@ pub(super) struct Compactor {
 }
 
 impl Compactor {
-    /// For a window, with settings given as `KEY=VALUE` over the defaults.
+    /// Creates a compactor for a window, with settings as `KEY=VALUE` that override the defaults.
     pub(super) fn new(window_tokens: u64, settings: &[String]) -> Result<Self, String> {
         let loader = Loader::new().flag("--window", "model.context_length", window_tokens.to_string());
         let loader = settings.iter().fold(loader, |loader, setting| loader.set(setting));
@@ -48,7 +47,7 @@ impl Compactor {
         let wish = ModelSpec::main(&loaded.settings);
         let endpoint = wish.endpoint(|_| None).ok();
         let configured = loaded.window_setting();
-        let limits = resolve_limits(&LimitSources {
+        let limits = LimitSources {
             model: &wish.model,
             provider: endpoint.map(|endpoint| endpoint.kind).or_else(|| wish.named_kind()),
             settings: &loaded.settings,
@@ -58,7 +57,8 @@ impl Compactor {
             learnt: None,
             recorded: None,
             output_cap_tokens: loaded.settings.model.max_tokens,
-        });
+        }
+        .resolve();
         let model = TokenModel::of(limits.known.family_on(WireFormat::Chat));
         Ok(Self { policy: limits.policy, settings: loaded.settings, model })
     }
@@ -69,12 +69,12 @@ impl Compactor {
         spoken(pollster::block_on(self.attempt(&transcript, &RuleSummariser))?)
     }
 
-    /// The messages of the view after a compaction by rules, each as JSON.
+    /// The messages of the view after a compaction by rules, as JSON.
     pub(super) fn view_of(&self, transcript: &Transcript) -> Result<Vec<String>, String> {
         pollster::block_on(self.attempt(transcript, &RuleSummariser))
     }
 
-    /// Compacts messages with these words as the answer of a model.
+    /// Compacts messages with these words as the model's answer.
     pub(super) fn with_words(&self, messages: &[Spoken], words: &str) -> Result<Vec<Spoken>, String> {
         let transcript = read(messages)?;
         let sizes: Vec<u64> = transcript.messages.iter().map(|message| self.size(message)).collect();
@@ -113,7 +113,7 @@ impl Compactor {
         self.model.estimate_content(&ContentProfile::of_message(message))
     }
 
-    /// One forced compaction, as the command makes it. What is not to be compacted stays as it is.
+    /// Makes one forced compaction, as the command does. Messages outside of it are unchanged.
     async fn attempt(
         &self,
         transcript: &Transcript,
@@ -159,7 +159,7 @@ impl Compactor {
             count_message: &count_message,
             clock_us: &|| 0,
         };
-        let attempt = compact(&conversation, &options, summariser).await;
+        let attempt = conversation.compact(&options, summariser).await;
         if let Outcome::Aborted { detail, .. } = &attempt.outcome {
             return Err(format!("a compaction was given up: {detail}"));
         }
@@ -174,10 +174,10 @@ fn spoken(items: Vec<String>) -> Result<Vec<Spoken>, String> {
 fn read(messages: &[Spoken]) -> Result<Transcript, String> {
     let list: Vec<String> = messages.iter().map(Spoken::to_json).collect();
     let document = format!("[{}]", list.join(", "));
-    decode(document.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())
+    Transcript::decode(document.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())
 }
 
-/// A model that gives one answer.
+/// A model with one fixed answer.
 fn played(words: &str) -> SummaryRoute {
     let target = ModelTarget {
         model: "played".to_owned(),

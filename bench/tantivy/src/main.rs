@@ -122,7 +122,7 @@ fn text_of(message: &Message) -> String {
             Part::ToolCall { name, arguments, .. } => {
                 out.push_str(&message.str(*name));
                 out.push(' ');
-                out.push_str(&throughline_transcript::unescape(&message.arguments_text(*arguments)));
+                out.push_str(&throughline_transcript::JsonStr::unescape(&message.arguments_text(*arguments)));
             }
             Part::ToolResult { content, .. } => out.push_str(&message.result_text(content)),
             Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}

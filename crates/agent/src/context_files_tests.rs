@@ -1,4 +1,4 @@
-//! Which files count, and in which order.
+//! Which project files are used, and in which order.
 
 use std::fs;
 
@@ -15,8 +15,9 @@ fn from_the_root_of_the_repository_down_one_file_a_folder() {
     fs::write(root.join("AGENTS.md"), "general").unwrap();
     fs::write(root.join("CLAUDE.md"), "not read beside the other").unwrap();
     fs::write(inner.join("CLAUDE.md"), "particular").unwrap();
-    let texts =
-        |folder: &Path| -> Vec<String> { context_files(folder).into_iter().map(|file| file.text).collect() };
+    let texts = |folder: &Path| -> Vec<String> {
+        PromptParts::context_files(folder).into_iter().map(|file| file.text).collect()
+    };
     assert_eq!(texts(&inner), ["general", "particular"]);
     assert_eq!(texts(&root.join("crates")), ["general"]);
     fs::remove_dir_all(root.join(".git")).unwrap();
@@ -27,5 +28,5 @@ fn from_the_root_of_the_repository_down_one_file_a_folder() {
 fn files_that_are_not_text_are_left_out() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("AGENTS.md"), [0xff, 0xfe, 0x00]).unwrap();
-    assert_eq!(context_files(place.path()), []);
+    assert_eq!(PromptParts::context_files(place.path()), []);
 }

@@ -24,7 +24,7 @@
 //! assert!(prompt.contains("/home/ada/shop") && prompt.contains("read_file"));
 //! ```
 //!
-//! Not for: terminals, home directories, the environment; and no rule about context, which is the engine's.
+//! Not for: terminals, home directories, the environment; and rules about context, which are the engine's.
 
 mod agent;
 mod approval;
@@ -48,7 +48,6 @@ mod workspace;
 pub use agent::{Agent, AgentSetup, SaveMemory};
 pub use approval::{Answer, ApprovalMode, Approvals, Judgement, Question};
 pub use approver::{AnswerFuture, Approver, DenyAll};
-pub use context_files::context_files;
 pub use event::{AgentEvent, AgentEvents, AnswerReport, ToolDone, ToolEnd, WordsSetAside};
 pub use output_limit::OutputLimit;
 pub use prompt::PromptParts;

@@ -9,7 +9,7 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
-/// Every command and flag, as scripts use them: names, aliases, values, defaults. Part of the net of `tests/cli/golden.rs`.
+/// Every command and flag as scripts use them: names, aliases, values, defaults. Part of the regression tests of `tests/cli/golden.rs`.
 #[test]
 fn commands_and_flags_match_their_golden_list() {
     let mut root = Cli::command();
@@ -113,7 +113,7 @@ fn documented(page: &str) -> Vec<String> {
             .strip_prefix("cargo run --release -- ")
             .map(|rest| format!("throughline {rest}"))
             .or_else(|| line.starts_with("throughline ").then(|| line.to_owned()))?;
-        // A remark stands two spaces or a `#` away; pipes and redirections are the shell's.
+        // A comment follows after two spaces or a `#`; pipes and redirections belong to the shell.
         let ends = ["  ", " #", " |", " <", " >", " &&", " 2>"];
         let end = ends.iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
         Some(line[..end].to_owned())
@@ -121,7 +121,7 @@ fn documented(page: &str) -> Vec<String> {
     commands.filter(|command| !command.contains("COMMAND") && !command.contains("...")).collect()
 }
 
-/// The words of a command line: quotes hold words together, brackets mark what may be left out.
+/// The words of a command line. Quotes join words, brackets mark optional parts.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for character in line.chars().filter(|character| !matches!(character, '[' | ']')) {

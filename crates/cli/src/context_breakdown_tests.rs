@@ -1,6 +1,6 @@
-//! Tests of counting, with a measure that is easy to follow: one token a character, ten a picture, three a message.
+//! Counting, with a simple measure: one token per character, ten per image, three per message.
 
-use throughline_transcript::{DecodeOptions, decode};
+use throughline_transcript::{DecodeOptions, Transcript};
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn part_tokens(message: &Message, part: &Part) -> u64 {
 }
 
 fn breakdown(json: &str, top: usize) -> ContextBreakdown {
-    let transcript = decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap();
+    let transcript = Transcript::decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap();
     let groups = Groups::of(&transcript.messages);
     ContextBreakdown::of(&transcript, &groups, &Plain, top)
 }

@@ -1,6 +1,7 @@
 //! Tool calls: what each one did, to what, and with which result.
 
 mod call;
+mod contract;
 mod envelope;
 mod family;
 mod line;
@@ -12,6 +13,7 @@ mod text;
 
 pub use call::Act;
 pub(crate) use call::is_member_name;
+pub use contract::AbsentMark;
 pub(crate) use envelope::readable;
 pub use family::ToolFamily;
 pub(crate) use line::CLEARED;

@@ -5,14 +5,23 @@ use super::*;
 /// The line of a call with its answer.
 fn line(tool: &str, arguments: &str, answer: &str) -> String {
     let mut act = Act::read(tool, arguments, 0);
-    let answer = CallAnswer { family: act.family, command: &act.target, text: answer, is_error: None };
+    let answer = CallAnswer {
+        family: act.family,
+        command: &act.target,
+        text: answer,
+        is_error: None,
+        absent_mark: AbsentMark::SaysNothing,
+    };
     act.outcome = Some(ActOutcome::read(&answer, 1));
     act.line()
 }
 
 /// The outcome of a call to a tool of `family`.
 fn outcome(family: ToolFamily, text: &str, is_error: Option<bool>) -> ActOutcome {
-    ActOutcome::read(&CallAnswer { family, command: "", text, is_error }, 0)
+    ActOutcome::read(
+        &CallAnswer { family, command: "", text, is_error, absent_mark: AbsentMark::SaysNothing },
+        0,
+    )
 }
 
 #[track_caller]

@@ -487,9 +487,9 @@ fn a_yes_is_told_with_the_end_of_the_proposal() {
 
 #[test]
 fn a_command_that_the_story_names_is_told_with_its_outcome() {
-    let mut talk = Talk::default().user("Check it.").run("git push origin next", "done\n");
+    let mut talk = Talk::default().user("Check it.").run("git push origin next", "done\n[exit code 0]\n");
     for at in 0..30 {
-        talk = talk.run(&format!("make part-{at}"), "ok, all fine\n");
+        talk = talk.run(&format!("make part-{at}"), "ok, all fine\n[exit code 0]\n");
     }
     let talk = talk.answer("`git push origin next` went through.").user("Good");
     let state = texts(&talk.summary_within(1, 700, None, None), Section::ActiveState).join("\n");
@@ -498,10 +498,11 @@ fn a_command_that_the_story_names_is_told_with_its_outcome() {
 
 #[test]
 fn a_command_is_named_without_what_cuts_its_output() {
-    let mut talk =
-        Talk::default().user("`git status` is broken, why?").run("git status 2>&1", "clean tree\n");
+    let mut talk = Talk::default()
+        .user("`git status` is broken, why?")
+        .run("git status 2>&1", "clean tree\n[exit code 0]\n");
     for at in 0..30 {
-        talk = talk.run(&format!("make part-{at}"), "ok, all fine\n");
+        talk = talk.run(&format!("make part-{at}"), "ok, all fine\n[exit code 0]\n");
     }
     let talk = talk.answer("It works again.").user("Good");
     let state = texts(&talk.summary_within(1, 700, None, None), Section::ActiveState).join("\n");

@@ -1,4 +1,4 @@
-//! What counts as an important fact, and what becomes of a summary that lacks or invents some.
+//! Tests of what counts as an important fact, and of summaries that lack or invent some.
 
 use throughline_testkit::GeneratedList;
 use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text_message, tool_result_stub};
@@ -25,7 +25,7 @@ fn called(id: &str, tool: &str, arguments: &str, result: &str) -> [String; 2] {
     ]
 }
 
-/// Runs `with` on a request whose head is the first message and whose tail is the last.
+/// Calls `with` with a request whose head is the first message and whose tail is the last.
 fn request<T>(middle: Vec<String>, tail: &str, with: impl FnOnce(&SummaryRequest<'_>) -> T) -> T {
     let mut json = vec![said(Role::User, "Start with docs/plan.md.")];
     json.extend(middle);
@@ -117,7 +117,7 @@ fn instructions_in_the_middle_are_facts() {
 fn an_error_that_was_made_good_is_history() {
     let mut middle = Vec::new();
     middle.extend(called("1", "terminal", r#"{"command":"make"}"#, "Exit code 2\nerror: no rule\n"));
-    middle.extend(called("2", "terminal", r#"{"command":"make"}"#, "done\n"));
+    middle.extend(called("2", "terminal", r#"{"command":"make"}"#, "Exit code 0\ndone\n"));
     assert_eq!(facts(middle, &said(Role::User, "go on")), Vec::<String>::new());
 }
 
@@ -140,7 +140,7 @@ fn missing_facts_are_attached_as_far_as_there_is_room() {
     for (room, attached) in [(1_000, 3), (12, 2), (8, 1), (0, 0)] {
         let (report, markdown) = request(middle(), &said(Role::User, "go on"), |request| {
             let mut document = SummaryDocument::default();
-            let report = check(&mut document, request, Maker::Model, None, room);
+            let report = document.check(request, Maker::Model, None, room);
             (report, document.to_markdown())
         });
         assert_eq!(
@@ -158,7 +158,7 @@ fn a_quote_is_found_however_it_is_wrapped() {
     let report = request(middle, &said(Role::User, "go on"), |request| {
         let mut document = SummaryDocument::default();
         document.add(Section::Constraints, "The user said: Never push to\nmain, ever.");
-        check(&mut document, request, Maker::Model, None, 1_000)
+        document.check(request, Maker::Model, None, 1_000)
     });
     assert_eq!((report.kept, report.attached), (1, 0), "{report:?}");
 }
@@ -175,7 +175,7 @@ fn inventions_are_taken_out_and_nothing_else() {
             Section::CriticalContext,
             "client.rs, net/client.rs, 1,234,567 rows, send_all, TIMEOUT_MS, tail_name, retry_budget; made up: send_none, src/other.rs, 987654",
         );
-        let report = check(&mut document, request, Maker::Model, None, 0);
+        let report = document.check(request, Maker::Model, None, 0);
         (report, document.entries(Section::CriticalContext)[0].text.clone())
     });
     assert_eq!(
@@ -195,7 +195,7 @@ fn rules_quote_and_are_believed() {
     let report = request(vec![said(Role::User, "hello")], &said(Role::User, "go on"), |request| {
         let mut document = SummaryDocument::default();
         document.add(Section::CriticalContext, "src/nowhere.rs");
-        check(&mut document, request, Maker::Rules, None, 0)
+        document.check(request, Maker::Rules, None, 0)
     });
     assert_eq!(report.removed, 0);
 }
@@ -208,7 +208,7 @@ fn secrets_are_masked_wherever_they_came_from() {
     let (report, markdown) = request(middle, &said(Role::User, "go on"), |request| {
         let mut document = SummaryDocument::default();
         document.add(Section::Goal, format!("use {secret}"));
-        let report = check(&mut document, request, Maker::Model, Some(&redactor), 1_000);
+        let report = document.check(request, Maker::Model, Some(&redactor), 1_000);
         (report, document.to_markdown())
     });
     assert!(!markdown.contains(secret), "{markdown}");
@@ -226,7 +226,7 @@ fn the_day_something_was_done_is_no_invention() {
             Section::CompletedActions,
             "On 2026-11-16 the tests passed (2026-11-15: one failed); not on 2026-99-16",
         );
-        check(&mut document, request, Maker::Model, None, 100).removed_strings
+        document.check(request, Maker::Model, None, 100).removed_strings
     });
     assert_eq!(removed, ["2026-99-16"]);
 }
@@ -244,7 +244,7 @@ fn masks_are_no_facts_and_do_not_nest() {
             Section::CriticalContext,
             "key [redacted:aws_access_key] and aws_access_key in src/key.rs, [redacted:github_token]",
         );
-        let report = check(&mut document, request, Maker::Model, None, 1_000);
+        let report = document.check(request, Maker::Model, None, 1_000);
         let text = document.to_markdown();
         assert!(!text.contains("[redacted:["), "{text}");
         assert!(
@@ -262,7 +262,7 @@ fn secrets_are_attached_as_facts_neither_in_the_clear_nor_as_masks() {
     request(middle, &said(Role::User, "Go on."), |request| {
         let mut document = SummaryDocument::default();
         let redactor = throughline_redact::Redactor::new();
-        let report = check(&mut document, request, Maker::Rules, Some(&redactor), 1_000);
+        let report = document.check(request, Maker::Rules, Some(&redactor), 1_000);
         let text = document.to_markdown();
         assert!(text.contains("src/key.rs") && !text.contains("redacted") && !text.contains(token), "{text}");
         assert!(report.attached_facts.iter().all(|fact| !fact.text.contains("[redacted:")), "{report:?}");
@@ -293,7 +293,7 @@ fn what_is_said_in_other_words_stays() {
                     300-420; not 90-140, src/other, parseConfig or 7000-7100";
         let mut document = SummaryDocument::default();
         document.add(Section::CompletedActions, text);
-        let report = check(&mut document, request, Maker::Model, None, 0);
+        let report = document.check(request, Maker::Model, None, 0);
         let mut removed = report.removed_strings.clone();
         removed.sort();
         assert_eq!(removed, ["7000-7100", "90-140", "parseConfig", "src/other"]);

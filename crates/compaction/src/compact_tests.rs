@@ -1,4 +1,4 @@
-//! The steps of an attempt that cannot be seen from outside: its guards.
+//! Tests of the guards of an attempt, which cannot be reached from outside.
 
 use throughline_testkit::{ConversationOptions, conversation_from_seed, from_picture};
 use throughline_transcript::{Role, decode_message_text, text_message};
@@ -32,7 +32,7 @@ fn budgets(window_tokens: u64) -> Budgets {
     }
 }
 
-/// Runs `with` on a conversation and the options of a forced attempt.
+/// Calls `with` with a conversation and the options of a forced attempt.
 fn with_attempt<T>(
     wire_format: WireFormat,
     messages: &[Message],
@@ -69,8 +69,8 @@ fn a_preview_shows_the_plan_that_is_followed() {
         for seed in 0..120 {
             let list = conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(40), seed);
             with_attempt(wire_format, &list.messages(), 6_000, |conversation, options| {
-                let shown = preview(conversation, options);
-                let attempt = pollster::block_on(compact(conversation, options, &RuleSummariser));
+                let shown = conversation.preview(options);
+                let attempt = pollster::block_on(conversation.compact(options, &RuleSummariser));
                 assert_eq!(shown.plan.clone().ok(), attempt.plan, "{wire_format}, seed {seed}");
                 assert_eq!(shown.report.plan, attempt.report.plan, "{wire_format}, seed {seed}");
                 if let Err(reason) = shown.plan {
@@ -89,17 +89,17 @@ fn facts_gathered_before_change_nothing() {
                 conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(40), seed)
                     .messages();
             with_attempt(wire_format, &messages, 6_000, |conversation, options| {
-                let cold = pollster::block_on(compact(conversation, options, &RuleSummariser));
+                let cold = pollster::block_on(conversation.compact(options, &RuleSummariser));
                 let ledger = Ledger::of(conversation.messages, conversation.groups, None);
                 let live = Conversation { ledger: Some(&ledger), ..*conversation };
-                let live = pollster::block_on(compact(&live, options, &RuleSummariser));
+                let live = pollster::block_on(live.compact(options, &RuleSummariser));
                 assert_eq!(live.items, cold.items, "{wire_format}, seed {seed}");
             });
         }
     }
 }
 
-/// Whether a view of a list passes the last guard, or why not.
+/// Returns the size of a view that passes the last guard, or the reason why it fails.
 fn guarded(wire_format: WireFormat, list: &str, items: &[ViewItem]) -> Result<u64, String> {
     let messages = from_picture(wire_format, list).messages();
     with_attempt(wire_format, &messages, 1_000, |conversation, options| {
@@ -117,9 +117,9 @@ fn a_view_that_breaks_a_rule_is_refused() {
     assert!(refused.contains("would break a rule the conversation kept"), "{refused}");
     let leads = [ViewItem::Summary(text_message(WireFormat::Chat, Role::Assistant, "notes")), Verbatim(4)];
     assert!(guarded(WireFormat::Chat, "uATau", &leads).is_err());
-    // What was broken before may stay broken.
+    // A rule that was broken before may stay broken.
     assert!(guarded(WireFormat::Chat, "uTau", &[Verbatim(0), Verbatim(1), Verbatim(2)]).is_ok());
-    // Items that are none.
+    // Invalid items.
     assert!(guarded(WireFormat::Chat, "ua", &[Verbatim(7)]).unwrap_err().contains("message 7"));
     assert!(guarded(WireFormat::Chat, "ua", &[ViewItem::Summary("nonsense".to_owned())]).is_err());
 }
@@ -145,7 +145,7 @@ fn a_head_never_counts_for_more_once_it_is_pruned() {
                 summary_role: Role::User,
                 acknowledge: false,
             };
-            let (renditions, _) = prune(&messages, &plan, &ledger, PruneRules::default());
+            let (renditions, _) = PruneRules::default().renditions(&messages, &plan, &ledger);
             let pruned: Vec<Message> = (0..messages.len())
                 .map(|at| match renditions.get(&at) {
                     Some(rendition) => decode_message_text(rendition.json.clone()).unwrap(),
@@ -200,9 +200,9 @@ fn what_the_head_shows_is_known_and_what_was_pruned_is_not() {
         summary_role: Role::User,
         acknowledge: false,
     };
-    let (renditions, _) = prune(&messages, &plan, &ledger, PruneRules::default());
+    let (renditions, _) = PruneRules::default().renditions(&messages, &plan, &ledger);
     let text = with_attempt(WireFormat::Chat, &messages, 1_000, |conversation, _| {
-        shown_text(conversation.messages, &plan, &renditions)
+        plan.shown_text(conversation.messages, &renditions)
     });
     for (name, shown) in [
         ("first_name", true),

@@ -1,7 +1,7 @@
-//! The ledger holds what stood in the messages, with where and by whom, however it was gathered.
+//! Tests that the ledger has all facts of the messages, with positions and authors, however it was gathered.
 
 use throughline_testkit::{ConversationOptions, big_transcript, conversation_from_seed};
-use throughline_transcript::{WireFormat, decode_message_text, unescape};
+use throughline_transcript::{JsonStr, WireFormat, decode_message_text};
 
 use super::*;
 use crate::anchors::AnchorKind;
@@ -49,7 +49,7 @@ fn a_result_finds_its_call_in_any_order() {
     assert!(ledger.answered_by(0, 0).is_none() && ledger.answered_by(3, 1).is_none());
     assert_eq!(ledger.acts_between(1, 2).len(), 2);
     assert_eq!(ledger.acts_between(2, 4).len(), 0);
-    // What a call showed explains it: the file that was read, not the command that named it.
+    // The call that showed an anchor explains it: the file that was read, not the command that named it.
     let home = ledger.anchor("drain_pool").and_then(|info| info.home).and_then(|id| ledger.act(id)).unwrap();
     assert_eq!(home.tool, "read_file");
 }
@@ -77,8 +77,9 @@ fn every_anchor_stands_in_the_messages_it_names() {
                     .messages();
             let ledger = Ledger::of(&messages, &Groups::of(&messages), None);
             // Text may be escaped twice: as an argument, and as a member of its message.
-            let plain: Vec<String> = messages.iter().map(|m| unescape(&unescape(m.json()))).collect();
-            let once: Vec<String> = messages.iter().map(|m| unescape(m.json())).collect();
+            let plain: Vec<String> =
+                messages.iter().map(|m| JsonStr::unescape(&JsonStr::unescape(m.json()))).collect();
+            let once: Vec<String> = messages.iter().map(|m| JsonStr::unescape(m.json())).collect();
             for (anchor, info) in ledger.anchors() {
                 for at in [info.first as usize, info.last as usize] {
                     let there = [messages[at].json(), once[at].as_str(), plain[at].as_str()]
@@ -92,7 +93,7 @@ fn every_anchor_stands_in_the_messages_it_names() {
     }
 }
 
-/// Everything a ledger tells, in order.
+/// Returns all contents of a ledger, in order.
 fn told(ledger: &Ledger) -> Vec<String> {
     let anchors = ledger.anchors().map(|(text, info)| format!("{text} {info:?}"));
     let acts = ledger.acts().iter().map(|act| format!("{act:?}"));

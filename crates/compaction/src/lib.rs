@@ -1,17 +1,17 @@
 //! Compaction in five phases: prune, cut, summarise, check, assemble. No I/O, no clock, no model of its own.
 //!
-//! [`compact`] makes one attempt: it never changes the conversation, and returns a new view of it with a report. [`preview`]
-//! is the plan alone. Who writes the summary is a [`Summariser`]; [`RuleSummariser`] needs no model. Every exact fact of the
-//! conversation is in a [`Ledger`], against which a summary is checked.
+//! [`compact`] makes one attempt: it never changes the conversation, and returns a new view of it with a report. [`preview`] is the plan
+//! alone. A [`Summariser`] writes the summary; [`RuleSummariser`] needs no model. A [`Ledger`] has every exact fact of the conversation,
+//! and a summary is checked against it.
 //!
-//! For engines that manage context. Programs want `Compactor` of the crate `throughline`, which fills in the rest.
+//! For engines that manage context. Programs should use `Compactor` of the crate `throughline`, which supplies the rest.
 //!
 //! ```
-//! use throughline_compaction::{Ledger, scan_anchors};
+//! use throughline_compaction::{AnchorKind, Ledger};
 //! use throughline_transcript::{DecodeOptions, Groups, decode};
 //!
 //! let mut anchors = Vec::new();
-//! scan_anchors("Edit src/main.rs, then run with --release.", |text, _kind| anchors.push(text));
+//! AnchorKind::scan("Edit src/main.rs, then run with --release.", |text, _kind| anchors.push(text));
 //! assert_eq!(anchors, ["src/main.rs", "--release"]);
 //!
 //! let list = br#"[{"role":"user","content":"Move the parser to src/parse.rs"}]"#;
@@ -22,7 +22,7 @@
 //! # Ok::<(), throughline_transcript::DecodeError>(())
 //! ```
 //!
-//! Not for: when a compaction is due, and what becomes of its result.
+//! Not for: when a compaction is due, and the use of its result.
 
 mod act;
 mod anchors;
@@ -56,13 +56,12 @@ mod stems;
 mod summarise;
 mod view;
 
-pub use act::{Act, ActOutcome, CallAnswer, ToolFamily, one_line, thousands};
-pub use anchors::{AnchorKind, scan_anchors};
-pub use assemble::assemble;
+pub use act::{AbsentMark, Act, ActOutcome, CallAnswer, ToolFamily, one_line, thousands};
+pub use anchors::AnchorKind;
 pub use builtin::RuleSummariser;
-pub use check::{FactReport, check};
+pub use check::FactReport;
 pub use combine::replaced_notes;
-pub use compact::{Attempt, Budgets, Conversation, Options, compact, preview, shown_text};
+pub use compact::{Attempt, Budgets, Conversation, Options};
 pub use document::{Entry, SummaryDocument};
 pub use economy::{EconomyFigures, NotesBy, Rereads, Spending};
 pub use facts::CountMessage;
@@ -72,14 +71,14 @@ pub use notes_report::NotesReport;
 pub use outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
 pub use pay::{CacheState, PayCheck, PayRule, Payback};
 pub use plan::{Earlier, Plan};
-pub use preface::{Maker, SYSTEM_NOTE, SummaryFrame, find_summary, is_acknowledgement};
-pub use rendition::{PruneRules, Rendition, RenditionKind, append_note, prune};
+pub use preface::{Maker, SummaryFrame};
+pub use rendition::{PruneRules, Rendition, RenditionKind};
 pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
 pub use sections::Section;
 pub use shrink::{ContentKind, shrink};
 pub use state::{Correction, StateEntry, StateKind};
 pub use summarise::{
     Account, CountTokens, Detail, Reach, SummariseError, Summariser, SummaryFuture, SummaryKind,
-    SummaryRequest, WrittenBy, split_span, summarise_all,
+    SummaryRequest, WrittenBy,
 };
 pub use view::{Synthetic, ViewItem};

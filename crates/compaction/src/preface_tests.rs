@@ -1,4 +1,4 @@
-//! The words around a summary, and how they are known again.
+//! Tests of the text around a summary, and of recognising it.
 
 use throughline_transcript::{WireFormat, decode_message_text, text_message, tool_result_stub};
 
@@ -49,7 +49,7 @@ fn our_own_summary_is_read_back_on_every_wire_and_in_both_roles() {
         for role in [Role::User, Role::Assistant] {
             let text = frame().message_text(BODY);
             let message = decode_message_text(text_message(wire_format, role, &text)).unwrap();
-            let found = find_summary(&message).unwrap();
+            let found = SummaryFrame::find(&message).unwrap();
             let expected =
                 FoundSummary { body: BODY.to_owned(), messages: 57, kept: Some(12), carried: None };
             assert_eq!(found, expected, "{wire_format}, {role:?}");
@@ -65,7 +65,7 @@ fn tag_and_end_marker_are_needed_both() {
     let quoted = format!("> {whole}");
     let more_after = format!("{whole}\nand what do you make of this?");
     for text in [no_tag.as_str(), &no_end, &quoted, &more_after, TAG, END_MARKER, ""] {
-        assert_eq!(find_summary(&said(Role::User, text)), None, "{text}");
+        assert_eq!(SummaryFrame::find(&said(Role::User, text)), None, "{text}");
     }
 }
 
@@ -73,18 +73,18 @@ fn tag_and_end_marker_are_needed_both() {
 fn only_plain_messages_of_the_two_sides_are_looked_at() {
     let whole = frame().message_text(BODY);
     for role in [Role::System, Role::Developer] {
-        assert_eq!(find_summary(&said(role, &whole)), None);
+        assert_eq!(SummaryFrame::find(&said(role, &whole)), None);
     }
     let result = decode_message_text(tool_result_stub(WireFormat::Chat, "call_1", &whole)).unwrap();
-    assert_eq!(find_summary(&result), None);
+    assert_eq!(SummaryFrame::find(&result), None);
     let block = tool_result_stub(WireFormat::Anthropic, "call_1", &whole);
     let carrier = decode_message_text(format!(r#"{{"role":"user","content":[{block}]}}"#)).unwrap();
-    assert_eq!(find_summary(&carrier), None);
+    assert_eq!(SummaryFrame::find(&carrier), None);
     let text = throughline_transcript::compact_json_string(&whole);
     let with_call = format!(
         r#"{{"role":"assistant","content":{text},"tool_calls":[{{"id":"c","type":"function","function":{{"name":"x","arguments":"{{}}"}}}}]}}"#
     );
-    assert_eq!(find_summary(&decode_message_text(with_call).unwrap()), None);
+    assert_eq!(SummaryFrame::find(&decode_message_text(with_call).unwrap()), None);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn hermes_forms_are_read() {
     let legacy = format!("[CONTEXT SUMMARY]: {BODY}\n\n{END_MARKER}\n");
     let bare = format!("[CONTEXT SUMMARY]:\nThe login is fixed.\n{END_MARKER}");
     for (text, body) in [(current.as_str(), BODY), (&legacy, BODY), (&bare, "The login is fixed.")] {
-        let found = find_summary(&said(Role::User, text)).unwrap();
+        let found = SummaryFrame::find(&said(Role::User, text)).unwrap();
         assert_eq!(
             found,
             FoundSummary { body: body.to_owned(), messages: 0, kept: None, carried: None },
@@ -103,26 +103,26 @@ fn hermes_forms_are_read() {
     let merged = format!(
         "[PRIOR CONTEXT, for reference]\nplease look\nat this: END\n\n[END OF PRIOR CONTEXT, summary follows]\n\n{current}"
     );
-    let found = find_summary(&said(Role::User, &merged)).unwrap();
+    let found = SummaryFrame::find(&said(Role::User, &merged)).unwrap();
     assert_eq!(found.body, BODY);
     assert_eq!(found.carried.as_deref(), Some("please look\nat this: END"));
-    // A person who writes about the delimiter wrote no summary.
+    // A person who writes about the delimiter did not write a summary.
     let about = format!("[x] END OF PRIOR CONTEXT means what?\n{END_MARKER}");
-    assert_eq!(find_summary(&said(Role::User, &about)), None);
+    assert_eq!(SummaryFrame::find(&said(Role::User, &about)), None);
 }
 
 #[test]
 fn the_acknowledgement_is_known_only_as_a_whole() {
-    assert!(is_acknowledgement(&said(Role::Assistant, ACKNOWLEDGEMENT)));
-    assert!(!is_acknowledgement(&said(Role::User, ACKNOWLEDGEMENT)));
-    assert!(!is_acknowledgement(&said(Role::Assistant, &format!("{ACKNOWLEDGEMENT} Then:"))));
+    assert!(SummaryFrame::is_acknowledgement(&said(Role::Assistant, ACKNOWLEDGEMENT)));
+    assert!(!SummaryFrame::is_acknowledgement(&said(Role::User, ACKNOWLEDGEMENT)));
+    assert!(!SummaryFrame::is_acknowledgement(&said(Role::Assistant, &format!("{ACKNOWLEDGEMENT} Then:"))));
 }
 
 #[test]
 fn the_note_speaks_of_the_tag_and_is_one_paragraph() {
-    assert!(SYSTEM_NOTE.contains(TAG));
-    assert_eq!(SYSTEM_NOTE.trim(), SYSTEM_NOTE);
-    assert!(!SYSTEM_NOTE.contains('\n'));
+    assert!(SummaryFrame::SYSTEM_NOTE.contains(TAG));
+    assert_eq!(SummaryFrame::SYSTEM_NOTE.trim(), SummaryFrame::SYSTEM_NOTE);
+    assert!(!SummaryFrame::SYSTEM_NOTE.contains('\n'));
 }
 
 proptest::proptest! {
@@ -130,7 +130,7 @@ proptest::proptest! {
     fn any_body_survives_its_frame(body in "[^\r]{0,200}") {
         let body = format!("## Goal\n- {}", body.trim());
         let text = frame().message_text(&body);
-        let found = find_summary(&said(Role::User, &text)).unwrap();
+        let found = SummaryFrame::find(&said(Role::User, &text)).unwrap();
         proptest::prop_assert_eq!(found.body, body.trim());
     }
 }
@@ -141,6 +141,6 @@ fn figures_may_stand_in_the_last_line() {
         "{TAG}\nAlways the same words.\n\n{BODY}\n\n{}\n\n{END_MARKER}",
         SummaryFrame::closing_line(57, 12)
     );
-    let found = find_summary(&said(Role::User, &text)).unwrap();
+    let found = SummaryFrame::find(&said(Role::User, &text)).unwrap();
     assert_eq!((found.messages, found.kept, found.body.as_str()), (57, Some(12), BODY));
 }

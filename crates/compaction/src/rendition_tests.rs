@@ -1,4 +1,4 @@
-//! Messages written again: one thing changed, every other byte as it was.
+//! Tests that a rendition changes one thing and no other byte.
 
 use throughline_transcript::{Groups, decode_message_text};
 
@@ -21,7 +21,7 @@ fn pruned(json: &[&str]) -> (Vec<Option<Rendition>>, PruneCounts) {
         summary_role: Role::User,
         acknowledge: false,
     };
-    let (mut renditions, counts) = prune(&messages, &plan, &ledger, PruneRules::default());
+    let (mut renditions, counts) = PruneRules::default().renditions(&messages, &plan, &ledger);
     let written = (0..messages.len()).map(|at| renditions.remove(&at)).collect();
     (written, counts)
 }
@@ -46,7 +46,11 @@ fn an_old_result_becomes_one_line_on_every_wire() {
     let chat_call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"make all\"}"}}]}"#;
     let responses_call = r#"{"type":"function_call","call_id":"c1","name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"make all\"]}"}"#;
     let anthropic_call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"make all"}}]}"#;
-    let line = |tool: &str| format!("\"[{tool}] ran `make all` -> unknown, 300 lines\"");
+    let line = |tool: &str| {
+        // Claude Code marks every failure.
+        let status = if tool == "Bash" { "ok" } else { "unknown" };
+        format!("\"[{tool}] ran `make all` -> {status}, 300 lines\"")
+    };
     let cases = [
         (
             chat_call,
@@ -67,7 +71,7 @@ fn an_old_result_becomes_one_line_on_every_wire() {
         for value in [as_text, as_blocks] {
             let found = rendition(&[call, &frame.replace("VALUE", &value), LAST], 1);
             assert_eq!(found.kinds, [RenditionKind::Pruned]);
-            // Nothing but the value was touched: spaces, order, numbers and unknown members are as they were.
+            // Only the value was changed: spaces, order, numbers and unknown members are the same.
             assert_eq!(found.json, frame.replace("VALUE", &line(tool)));
         }
     }
@@ -262,7 +266,7 @@ fn pictures_before_the_newest_of_a_person_become_labels() {
         found.json,
         r#"{"role":"user","content":[{"type":"text","text":"[image: https://a.example/q.png]"},{"type":"text","text":"and this"}]}"#
     );
-    // A lone picture is the newest.
+    // A single image is the newest.
     assert_eq!(pruned(&[anthropic, LAST]).0[0], None);
 }
 
@@ -298,11 +302,11 @@ fn the_note_is_appended_once() {
         ),
         ("[]", r#"[{"type":"text","text":"Note: this is it."}]"#),
     ] {
-        assert_eq!(append_note(before, note).as_deref(), Some(after), "{before}");
-        assert_eq!(append_note(after, note), None, "{after}");
+        assert_eq!(SummaryFrame::append_note(before, note).as_deref(), Some(after), "{before}");
+        assert_eq!(SummaryFrame::append_note(after, note), None, "{after}");
     }
     for value in ["null", "7", "{}", ""] {
-        assert_eq!(append_note(value, note), None, "{value}");
+        assert_eq!(SummaryFrame::append_note(value, note), None, "{value}");
     }
     let message =
         decode_message_text(r#"{"content":"Be brief.","role":"system","x":1.0e2}"#.to_owned()).unwrap();

@@ -287,12 +287,16 @@ fn lists_of_every_form_are_read() {
 }
 
 #[test]
-fn a_pipe_hides_the_status_and_the_output_tells_it() {
+fn a_success_needs_evidence_and_a_pipe_hides_the_status() {
     let cases = [
+        ("make", "built\n[exit code 0]\n", RunOutcome::Ok),
+        ("make", "built\n", RunOutcome::Unknown),
+        ("make | tail -1", "built\n[exit code 0]\n", RunOutcome::Unknown),
         ("go test ./... | tail -5", "--- FAIL: TestA (0.01s)\nFAIL\tpkg/a\t0.2s\n", RunOutcome::Failed),
         ("go test ./... | tail -5", "ok  \tpkg/a\t0.2s\n", RunOutcome::Ok),
         ("lint ./... 2>&1 | head", "src/a.go:12:3: unused variable x\n", RunOutcome::Failed),
-        ("grep -rn x src", "src/a.go:12:3: unused variable x\n", RunOutcome::Ok),
+        ("grep -rn x src", "src/a.go:12:3: unused variable x\n[exit code 0]\n", RunOutcome::Ok),
+        ("grep -rn x src", "src/a.go:12:3: unused variable x\n", RunOutcome::Unknown),
         ("make | tail -1", "", RunOutcome::Unknown),
         ("go test ./... -v | grep -v PASS", "=== RUN   TestA\n=== RUN   TestB\n", RunOutcome::Unknown),
         (
@@ -305,10 +309,10 @@ fn a_pipe_hides_the_status_and_the_output_tells_it() {
         let state = Talk::default().user("Run it.").run(command, output).state();
         assert_eq!(state.runs[0].outcome, outcome, "{command}: {output}");
     }
-    // Where a tool has stated a failure, an answer without one is a success.
+    // That another answer stated a status says nothing about one that states none.
     let state =
         Talk::default().user("Run it.").run("make", "Exit code 2\nno rule\n").run("make all", "").state();
-    assert_eq!(state.runs[1].outcome, RunOutcome::Ok);
+    assert_eq!(state.runs[1].outcome, RunOutcome::Unknown);
 }
 
 #[test]
@@ -483,9 +487,9 @@ fn a_test_that_fails_is_not_solved_by_another_test() {
         .run("go test ./cmd/api -run TestLogin", "--- FAIL: TestLogin (0.00s)\nFAIL\nexit status 1");
     let open = |talk: &Talk| talk.state().open_problems().count() > 0;
     assert!(open(&failing));
-    assert!(open(&failing.clone().run("go test ./cmd/store", "ok  example/cmd/store 0.1s")));
-    assert!(!open(&failing.clone().run("go test ./...", "ok  example/cmd/api 0.1s")));
-    assert!(!open(&failing.run("go test ./cmd/api -run TestLogin", "ok  example/cmd/api 0.1s")));
+    assert!(open(&failing.clone().run("go test ./cmd/store", "ok  \texample/cmd/store 0.1s")));
+    assert!(!open(&failing.clone().run("go test ./...", "ok  \texample/cmd/api 0.1s")));
+    assert!(!open(&failing.run("go test ./cmd/api -run TestLogin", "ok  \texample/cmd/api 0.1s")));
 }
 
 #[test]

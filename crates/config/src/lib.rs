@@ -1,8 +1,7 @@
-//! Typed settings, their defaults, and where each value came from.
+//! Typed settings, their defaults, and the origin of each value.
 //!
-//! Text in, values out: the caller reads the file and the environment and hands both to a [`Loader`]; an
-//! [`Editor`] changes the text of a file and keeps everything else in it. The keys are declared once, in
-//! `settings.rs`; `default.yaml` gives each its default and says what it is for.
+//! The caller reads the file and the environment and passes both to a [`Loader`]; an [`Editor`] changes a value in the text of a file and
+//! leaves the rest unchanged. The keys are declared once, in `settings.rs`; `default.yaml` has the default and description of each.
 //!
 //! For programs that read `config.yaml`, and for tools that change it.
 //!
@@ -19,7 +18,7 @@
 //! # Ok::<(), throughline_config::ConfigErrors>(())
 //! ```
 //!
-//! Not for: files and the environment.
+//! Not for: reading files and the environment.
 
 mod datum;
 mod edit;
@@ -44,6 +43,6 @@ pub use loader::{Loaded, Loader, SettingValue};
 pub use problem::{ConfigError, ConfigErrors, ValueOrigin, Warning};
 pub use settings::{
     CacheTtl, CompressionSettings, EconomyMode, EconomySettings, EngineFallback, GatewayUpstream,
-    LcmSettings, LogForm, RetentionSettings, Settings, WireChoice, model_fits,
+    LcmSettings, LogForm, RetentionSettings, Settings, WireChoice,
 };
 pub use window_setting::{WindowScope, WindowSetting};

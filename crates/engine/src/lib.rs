@@ -75,13 +75,12 @@ pub use recorded_view::{CommitAs, LoadedView};
 pub use session::{
     AutomaticRecall, CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionResult,
     DeferredTools, Freshness, History, IncomingMessage, LockPolicy, ManagedSession, ManualCompaction,
-    RecallAccess, RecordPolicy, RecordTiming, SessionError, SessionSetup, learnt_window,
+    RecallAccess, RecordPolicy, RecordTiming, SessionError, SessionSetup,
 };
 pub use summary::{
-    ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, RouteHealth,
-    SummariserSource, SummaryHost, SummaryRoute, SummarySetup,
+    ModelAnswer, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, RouteHealth, SummariserSource,
+    SummaryHost, SummaryRoute, SummarySetup,
 };
-pub use upstream::translating::headers_on;
 pub use upstream::{
     AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
 };

@@ -28,5 +28,5 @@ mod transcript;
 pub use host::SummaryHost;
 pub(crate) use host::{BookingFuture, SummaryCalls};
 pub use route::{RouteHealth, SummaryRoute};
-pub use source::{ModelAnswer, ModelAnswerFuture, ModelQuestion, OneSummariser, SummariserSource};
+pub use source::{ModelAnswer, ModelQuestion, OneSummariser, SummariserSource};
 pub use summariser::{ModelSummaries, OwnModel, SummarySetup};

@@ -4,13 +4,13 @@
 
 use throughline_engine::ToolOutputPolicy;
 use throughline_provider::CacheTtl;
-use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
+use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost};
 use throughline_testkit::big_transcript;
 use throughline_tokens::{Catalogue, Economy, LimitPolicy};
-use throughline_transcript::{DecodeOptions, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Transcript, WireFormat};
 
 fn talk(json: String) -> Recording {
-    Recording::of(&decode(json.into_bytes(), &DecodeOptions::default()).unwrap())
+    Recording::of(&Transcript::decode(json.into_bytes(), &DecodeOptions::default()).unwrap())
 }
 
 /// A coding session of so many bytes.
@@ -34,7 +34,7 @@ fn options(wire_format: WireFormat, window_tokens: u64) -> ReplayOptions {
 }
 
 async fn priced(talk: &Recording, options: &ReplayOptions) -> SessionReplay {
-    replay(talk, options).await.unwrap()
+    talk.replay(options).await.unwrap()
 }
 
 /// The sum holds: buckets add up, and nothing is without a price.
@@ -161,9 +161,10 @@ async fn a_model_without_a_price_is_counted_and_not_guessed() {
 #[tokio::test]
 async fn what_cannot_be_replayed_says_why() {
     let nothing = talk(r#"[{"role":"user","content":"Hello"}]"#.to_owned());
-    let error = replay(&nothing, &options(WireFormat::Chat, 200_000)).await.unwrap_err();
+    let error = nothing.replay(&options(WireFormat::Chat, 200_000)).await.unwrap_err();
     assert!(matches!(error, ReplayError::NoCalls));
-    let tiny = replay(&session(WireFormat::Anthropic, 60_000), &options(WireFormat::Anthropic, 100))
+    let tiny = session(WireFormat::Anthropic, 60_000)
+        .replay(&options(WireFormat::Anthropic, 100))
         .await
         .unwrap_err();
     assert!(tiny.to_string().contains("window"), "{tiny}");

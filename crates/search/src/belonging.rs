@@ -18,32 +18,32 @@ pub struct Belonging<'a> {
     pub tools: &'a [String],
 }
 
-/// The fingerprint of an owner.
-pub fn owner_fingerprint(owner: &str) -> u32 {
-    fingerprint(FingerprintKind::Owner, owner.as_bytes())
-}
-
-/// The fingerprint of a chain.
-pub fn chain_fingerprint(chain: u64) -> u32 {
-    fingerprint(FingerprintKind::Chain, &chain.to_le_bytes())
-}
-
-/// The fingerprint of a role.
-pub fn role_fingerprint(role: Role) -> u32 {
-    fingerprint(FingerprintKind::Role, role.name().as_bytes())
-}
-
-/// The fingerprint of a tool, whose case makes no difference.
-pub fn tool_fingerprint(tool: &str) -> u32 {
-    fingerprint(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
-}
-
 impl Belonging<'_> {
+    /// The fingerprint of an owner.
+    pub fn owner_fingerprint(owner: &str) -> u32 {
+        fingerprint(FingerprintKind::Owner, owner.as_bytes())
+    }
+
+    /// The fingerprint of a chain.
+    pub fn chain_fingerprint(chain: u64) -> u32 {
+        fingerprint(FingerprintKind::Chain, &chain.to_le_bytes())
+    }
+
+    /// The fingerprint of a role.
+    pub fn role_fingerprint(role: Role) -> u32 {
+        fingerprint(FingerprintKind::Role, role.name().as_bytes())
+    }
+
+    /// The fingerprint of a tool, whose case makes no difference.
+    pub fn tool_fingerprint(tool: &str) -> u32 {
+        fingerprint(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
+    }
+
     /// Adds its fingerprints to those of a text.
     pub fn add_to(&self, set: &mut FingerprintSet) {
-        set.add(owner_fingerprint(self.owner));
-        set.add(chain_fingerprint(self.chain));
-        set.add(role_fingerprint(self.role));
-        self.tools.iter().for_each(|tool| set.add(tool_fingerprint(tool)));
+        set.add(Self::owner_fingerprint(self.owner));
+        set.add(Self::chain_fingerprint(self.chain));
+        set.add(Self::role_fingerprint(self.role));
+        self.tools.iter().for_each(|tool| set.add(Self::tool_fingerprint(tool)));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn fold_char(c: char, out: &mut String) {
 
 /// Appends a text as substrings of it are compared: folded, with every run of white space and control characters as
 /// one space.
-pub fn fold_text(text: &str, out: &mut String) {
+pub(crate) fn fold_text(text: &str, out: &mut String) {
     let mut after_space = false;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

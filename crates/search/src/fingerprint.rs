@@ -21,8 +21,8 @@ use crate::case_fold::fold_text;
 use crate::query::IndexTerm;
 use crate::terms::{TextTerm, each_term, is_one_glyph};
 
-pub use list::{FingerprintList, encode_list};
-pub use slices::{BlockSet, MAX_BLOCKS, SLICES, holders_of, slice_of, slices, unfold_slice};
+pub use list::FingerprintList;
+pub use slices::BlockSet;
 
 /// Bits of a fingerprint other than that of a pair. Many texts share such fingerprints, so that a few more bits cost little; with these
 /// one of six thousand blocks is proposed for a fingerprint that it does not hold.
@@ -121,37 +121,25 @@ fn lookup_fingerprints(wanted: &IndexTerm) -> Vec<u32> {
         .map(|beginning| fingerprint(FingerprintKind::Beginning, beginning.as_bytes()))
         .into_iter()
         .collect();
-    fingerprints.extend(rarest_triples(stem));
+    fingerprints.extend(FingerprintSet::rarest_triples(stem));
     fingerprints
 }
 
-/// What every text has that holds one of these terms: of each of the sets of fingerprints one.
-pub fn fingerprints_of_any(terms: &[IndexTerm]) -> Vec<Vec<u32>> {
-    if let [term] = terms {
-        return lookup_fingerprints(term).into_iter().map(|fingerprint| vec![fingerprint]).collect();
+impl IndexTerm {
+    /// What every text has that holds one of these terms: of each of the sets of fingerprints one.
+    pub fn fingerprints_of_any(terms: &[Self]) -> Vec<Vec<u32>> {
+        if let [term] = terms {
+            return lookup_fingerprints(term).into_iter().map(|fingerprint| vec![fingerprint]).collect();
+        }
+        // The first of each is enough; a term that has none may be anywhere.
+        let first_of_each: Option<Vec<u32>> =
+            terms.iter().map(|term| lookup_fingerprints(term).first().copied()).collect();
+        first_of_each.into_iter().collect()
     }
-    // The first of each is enough; a term that has none may be anywhere.
-    let first_of_each: Option<Vec<u32>> =
-        terms.iter().map(|term| lookup_fingerprints(term).first().copied()).collect();
-    first_of_each.into_iter().collect()
 }
 
 /// Triples that are looked up of one thing: these narrow it down enough, and each costs a slice to read.
 const MAX_TRIPLES: usize = 8;
-
-/// The fingerprints of triples of a folded text by which to look it up: of a long one those that are rarest, by their look.
-pub fn rarest_triples(folded: &str) -> Vec<u32> {
-    let starts: Vec<usize> = folded.char_indices().map(|(at, _)| at).chain([folded.len()]).collect();
-    let mut triples: Vec<&str> =
-        starts.windows(4).filter_map(|ends| folded.get(*ends.first()?..*ends.last()?)).collect();
-    triples.sort_unstable();
-    triples.dedup();
-    triples.sort_by_key(|triple| triple.chars().map(commonness).sum::<u32>());
-    triples.truncate(MAX_TRIPLES);
-    let mut fingerprints = Vec::with_capacity(triples.len());
-    triples.into_iter().for_each(|triple| each_triple(triple, |fingerprint| fingerprints.push(fingerprint)));
-    fingerprints
-}
 
 /// How often a character is met, roughly, on a scale of doublings.
 fn commonness(c: char) -> u32 {
@@ -192,6 +180,22 @@ impl Default for FingerprintSet {
 }
 
 impl FingerprintSet {
+    /// The fingerprints of triples of a folded text by which to look it up: of a long one those that are rarest, by their look.
+    pub fn rarest_triples(folded: &str) -> Vec<u32> {
+        let starts: Vec<usize> = folded.char_indices().map(|(at, _)| at).chain([folded.len()]).collect();
+        let mut triples: Vec<&str> =
+            starts.windows(4).filter_map(|ends| folded.get(*ends.first()?..*ends.last()?)).collect();
+        triples.sort_unstable();
+        triples.dedup();
+        triples.sort_by_key(|triple| triple.chars().map(commonness).sum::<u32>());
+        triples.truncate(MAX_TRIPLES);
+        let mut fingerprints = Vec::with_capacity(triples.len());
+        triples
+            .into_iter()
+            .for_each(|triple| each_triple(triple, |fingerprint| fingerprints.push(fingerprint)));
+        fingerprints
+    }
+
     /// Adds the fingerprints of a text: of its triples, its terms and its pairs of terms. White space around it does not count:
     /// no question has any.
     pub fn add_text(&mut self, text: &str) {

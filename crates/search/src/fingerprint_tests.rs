@@ -72,10 +72,10 @@ fn words_are_looked_up_by_what_every_text_has_that_holds_them() {
 
 #[test]
 fn long_substrings_are_looked_up_by_a_few_rare_triples() {
-    let triples = rarest_triples("the next of these is the quetzalcoatl");
+    let triples = FingerprintSet::rarest_triples("the next of these is the quetzalcoatl");
     assert_eq!(triples.len(), 8);
     assert!(triples_of("quetzalcoatl").iter().filter(|triple| triples.contains(triple)).count() >= 5);
-    assert!(rarest_triples("ab").is_empty());
+    assert!(FingerprintSet::rarest_triples("ab").is_empty());
 }
 
 #[test]
@@ -106,12 +106,12 @@ fn words_side_by_side_are_known_as_pairs() {
 #[test]
 fn one_of_several_terms_is_looked_up_by_a_fingerprint_of_each() {
     let whole = |term: &str| IndexTerm::Whole(term.to_owned());
-    let [fingerprints] = fingerprints_of_any(&[whole("one"), whole("two")]).try_into().unwrap();
+    let [fingerprints] = IndexTerm::fingerprints_of_any(&[whole("one"), whole("two")]).try_into().unwrap();
     assert_eq!(fingerprints, [looked_up("one", false), looked_up("two", false)].concat());
     let anything = IndexTerm::Beginning("m".to_owned());
-    assert!(fingerprints_of_any(&[whole("one"), anything]).is_empty(), "then anything will do");
+    assert!(IndexTerm::fingerprints_of_any(&[whole("one"), anything]).is_empty(), "then anything will do");
     assert_eq!(
-        fingerprints_of_any(&[IndexTerm::Beginning("retry".to_owned())]).len(),
+        IndexTerm::fingerprints_of_any(&[IndexTerm::Beginning("retry".to_owned())]).len(),
         4,
         "each of them is needed"
     );

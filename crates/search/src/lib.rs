@@ -10,10 +10,10 @@
 //! For stores: each keeps the index in its own tables, and reads the texts that the index proposes.
 //!
 //! ```
-//! use throughline_search::texts::rank_texts;
+//! use throughline_search::texts::TextPassage;
 //!
 //! let texts = ["The port is 8080.", "We dropped the retry queue because the worker retries by itself."];
-//! let found = rank_texts("why did we drop the retry queue?", texts, 5);
+//! let found = TextPassage::rank("why did we drop the retry queue?", texts, 5);
 //! assert_eq!(found[0].text, 1);
 //! assert_eq!((found[0].matched.words, found[0].matched.of), (3, 3));
 //! ```
@@ -22,7 +22,7 @@
 
 mod answer;
 pub mod belonging;
-pub mod case_fold;
+mod case_fold;
 pub mod fingerprint;
 mod language;
 pub mod matching;

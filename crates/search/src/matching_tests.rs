@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fingerprint::{FingerprintSet, fingerprints_of_any};
+use crate::fingerprint::FingerprintSet;
+use crate::query::IndexTerm;
 
 fn fit(question: &str, way: SearchMethod, text: &str) -> Option<Fit> {
     Matcher::new(&ParsedQuery::new(question), way).fit(text)
@@ -133,7 +134,7 @@ fn proposes(query: &ParsedQuery, text: &str) -> bool {
     query
         .look_ups()
         .iter()
-        .any(|look_up| look_up.iter().flat_map(|one_of| fingerprints_of_any(one_of)).all(has_one))
+        .any(|look_up| look_up.iter().flat_map(|one_of| IndexTerm::fingerprints_of_any(one_of)).all(has_one))
 }
 
 /// Texts in which letters, digits, marks, hyphens and scripts meet in every way.

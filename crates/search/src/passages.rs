@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::question::Question;
 use crate::rank::HitSource;
 use crate::terms::{TermKind, cut};
-use crate::windows::windows;
+use crate::windows::TextWords;
 
 /// The two constants of BM25, as commonly chosen: how soon repetition stops counting, and how much length counts.
 const SATURATION: f64 = 1.2;
@@ -97,12 +97,14 @@ enum Countable {
     PartOfOthers,
 }
 
-/// What a text as a whole holds of a question.
-pub fn tally(question: &Question, text: &str) -> Tally {
-    let mut tally = Tally::new(question.len());
-    each_match(question, text, |word, range, countable| add(&mut tally, word, range, countable));
-    tally.marks.sort_unstable();
-    tally
+impl Question {
+    /// What a text as a whole holds of a question.
+    pub fn tally(&self, text: &str) -> Tally {
+        let mut tally = Tally::new(self.len());
+        each_match(self, text, |word, range, countable| add(&mut tally, word, range, countable));
+        tally.marks.sort_unstable();
+        tally
+    }
 }
 
 fn add(tally: &mut Tally, word: Option<usize>, range: Range<usize>, countable: Countable) {
@@ -135,45 +137,47 @@ pub struct MatchedWindow {
     pub tally: Tally,
 }
 
-/// Reads a text window by window.
-pub fn tally_windows(question: &Question, text: &str) -> WindowTallies {
-    tally_windows_and(question, text, &[])
-}
+impl Question {
+    /// Reads a text window by window.
+    pub fn tally_windows(&self, text: &str) -> WindowTallies {
+        self.tally_windows_and(text, &[])
+    }
 
-/// As [`tally_windows`]; these windows are among the held ones whatever they hold.
-pub fn tally_windows_and(question: &Question, text: &str, wanted: &[usize]) -> WindowTallies {
-    let windows = windows(text);
-    let mut lengths = vec![0_u32; windows.len()];
-    let mut held: Vec<Option<Tally>> = vec![None; windows.len()];
-    each_match(question, text, |word, range, countable| {
-        let window = windows.partition_point(|window| window.end <= range.start);
-        if let Some(length) = lengths.get_mut(window) {
-            *length += u32::from(countable == Countable::Word);
-        }
-        if let (Some(word), Some(held)) = (word, held.get_mut(window)) {
-            let tally = held.get_or_insert_with(|| Tally::new(question.len()));
-            if let Some(count) = tally.counts.get_mut(word) {
-                *count = count.saturating_add(1);
+    /// As [`Self::tally_windows`]; these windows are among the held ones whatever they hold.
+    pub fn tally_windows_and(&self, text: &str, wanted: &[usize]) -> WindowTallies {
+        let windows = TextWords(text).windows();
+        let mut lengths = vec![0_u32; windows.len()];
+        let mut held: Vec<Option<Tally>> = vec![None; windows.len()];
+        each_match(self, text, |word, range, countable| {
+            let window = windows.partition_point(|window| window.end <= range.start);
+            if let Some(length) = lengths.get_mut(window) {
+                *length += u32::from(countable == Countable::Word);
+            }
+            if let (Some(word), Some(held)) = (word, held.get_mut(window)) {
+                let tally = held.get_or_insert_with(|| Tally::new(self.len()));
+                if let Some(count) = tally.counts.get_mut(word) {
+                    *count = count.saturating_add(1);
+                }
+            }
+        });
+        for window in wanted {
+            if let Some(held) = held.get_mut(*window) {
+                held.get_or_insert_with(|| Tally::new(self.len()));
             }
         }
-    });
-    for window in wanted {
-        if let Some(held) = held.get_mut(*window) {
-            held.get_or_insert_with(|| Tally::new(question.len()));
-        }
+        let length = lengths.iter().map(|length| u64::from(*length)).sum();
+        let count = windows.len();
+        let held = windows
+            .into_iter()
+            .zip(held)
+            .zip(lengths)
+            .enumerate()
+            .filter_map(|(part, ((range, tally), length))| {
+                Some(MatchedWindow { part, range, tally: Tally { length, ..tally? } })
+            })
+            .collect();
+        WindowTallies { held, windows: count, length }
     }
-    let length = lengths.iter().map(|length| u64::from(*length)).sum();
-    let count = windows.len();
-    let held = windows
-        .into_iter()
-        .zip(held)
-        .zip(lengths)
-        .enumerate()
-        .filter_map(|(part, ((range, tally), length))| {
-            Some(MatchedWindow { part, range, tally: Tally { length, ..tally? } })
-        })
-        .collect();
-    WindowTallies { held, windows: count, length }
 }
 
 /// How common the words of a question are in what is searched.
@@ -206,12 +210,14 @@ impl Commonness {
     }
 }
 
-/// How much more a text counts for who wrote it, when, and how many words of the question it holds.
-pub fn boost(source: HitSource, at_ms: i64, newest_ms: i64, matched: usize, of: usize) -> f64 {
-    let age_days = newest_ms.saturating_sub(at_ms).max(0) as f64 / MS_PER_DAY;
-    let recency = RECENCY_WEIGHT / (1.0 + age_days / RECENCY_HALF_DAYS);
-    let coverage = COVERAGE_WEIGHT * matched as f64 / of.max(1) as f64;
-    (if source.is_dialogue() { DIALOGUE_WEIGHT } else { 1.0 }) * (1.0 + coverage) * (1.0 + recency)
+impl HitSource {
+    /// How much more a text counts for who wrote it, when, and how many words of the question it holds.
+    pub fn boost(self, at_ms: i64, newest_ms: i64, matched: usize, of: usize) -> f64 {
+        let age_days = newest_ms.saturating_sub(at_ms).max(0) as f64 / MS_PER_DAY;
+        let recency = RECENCY_WEIGHT / (1.0 + age_days / RECENCY_HALF_DAYS);
+        let coverage = COVERAGE_WEIGHT * matched as f64 / of.max(1) as f64;
+        (if self.is_dialogue() { DIALOGUE_WEIGHT } else { 1.0 }) * (1.0 + coverage) * (1.0 + recency)
+    }
 }
 
 /// A passage before it is chosen.
@@ -225,48 +231,52 @@ pub struct PassageCandidate<P> {
     pub holds_all: bool,
     /// Which bytes of which texts it shows.
     pub spans: Vec<(i64, Range<usize>)>,
-    /// Its words, sorted, each once; see [`word_set`].
+    /// Its words, sorted, each once; see [`TextWords::set`].
     pub words: Vec<u64>,
 }
 
-/// The words of a text as numbers, sorted, each once.
-pub fn word_set(text: &str) -> Vec<u64> {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut words = Vec::new();
-    cut(text, |piece| {
-        let mut hasher = DefaultHasher::new();
-        piece.term.hash(&mut hasher);
-        words.push(hasher.finish());
-    });
-    words.sort_unstable();
-    words.dedup();
-    words
+impl TextWords<'_> {
+    /// The words of a text as numbers, sorted, each once.
+    pub fn set(self) -> Vec<u64> {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut words = Vec::new();
+        cut(self.0, |piece| {
+            let mut hasher = DefaultHasher::new();
+            piece.term.hash(&mut hasher);
+            words.push(hasher.finish());
+        });
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
 }
 
-/// The best passages, best first: those with all words of the question before others, none twice, and what says the same
-/// as a better one after everything else.
-pub fn choose<P>(mut candidates: Vec<PassageCandidate<P>>, limit: usize) -> Vec<PassageCandidate<P>> {
-    candidates.sort_by(|a, b| b.holds_all.cmp(&a.holds_all).then(b.score.total_cmp(&a.score)));
-    let mut chosen: Vec<PassageCandidate<P>> = Vec::new();
-    let mut repeating = Vec::new();
-    for candidate in candidates {
-        if chosen.len() >= limit {
-            break;
+impl<P> PassageCandidate<P> {
+    /// The best passages, best first: those with all words of the question before others, none twice, and what says the same
+    /// as a better one after everything else.
+    pub fn choose(mut candidates: Vec<Self>, limit: usize) -> Vec<Self> {
+        candidates.sort_by(|a, b| b.holds_all.cmp(&a.holds_all).then(b.score.total_cmp(&a.score)));
+        let mut chosen: Vec<Self> = Vec::new();
+        let mut repeating = Vec::new();
+        for candidate in candidates {
+            if chosen.len() >= limit {
+                break;
+            }
+            if overlap(&candidate, &chosen) > OVERLAP_SHARE {
+                continue;
+            }
+            match chosen.iter().any(|better| shared(&candidate.words, &better.words) > SAME_SHARE) {
+                true => repeating.push(candidate),
+                false => chosen.push(candidate),
+            }
         }
-        if overlap(&candidate, &chosen) > OVERLAP_SHARE {
-            continue;
+        for candidate in repeating {
+            if chosen.len() < limit && overlap(&candidate, &chosen) <= OVERLAP_SHARE {
+                chosen.push(candidate);
+            }
         }
-        match chosen.iter().any(|better| shared(&candidate.words, &better.words) > SAME_SHARE) {
-            true => repeating.push(candidate),
-            false => chosen.push(candidate),
-        }
+        chosen
     }
-    for candidate in repeating {
-        if chosen.len() < limit && overlap(&candidate, &chosen) <= OVERLAP_SHARE {
-            chosen.push(candidate);
-        }
-    }
-    chosen
 }
 
 /// Share of a passage's text that better passages show.

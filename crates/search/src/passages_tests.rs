@@ -10,19 +10,19 @@ fn candidate(place: u32, score: f64, text: &str) -> PassageCandidate<u32> {
         score,
         holds_all: false,
         spans: vec![(i64::from(place), 0..text.len())],
-        words: word_set(text),
+        words: TextWords(text).set(),
     }
 }
 
 fn order(candidates: Vec<PassageCandidate<u32>>, limit: usize) -> Vec<u32> {
-    choose(candidates, limit).into_iter().map(|chosen| chosen.place).collect()
+    PassageCandidate::choose(candidates, limit).into_iter().map(|chosen| chosen.place).collect()
 }
 
 #[test]
 fn tally_counts_forms_and_marks_them() {
     let question = Question::new("why did we drop the retry queue?");
     let text = "We dropped it: the queues of retries were dropping messages.";
-    let tally = tally(&question, text);
+    let tally = question.tally(text);
     assert_eq!((tally.matched(), tally.length), (3, 10));
     let marked: Vec<&str> = tally.marks.iter().map(|(start, end)| &text[*start..*end]).collect();
     assert_eq!(marked, ["dropped", "queues", "retries", "dropping"]);
@@ -31,14 +31,14 @@ fn tally_counts_forms_and_marks_them() {
 #[test]
 fn tally_finds_pairs_of_characters() {
     let question = Question::new("数据库连接");
-    assert_eq!(tally(&question, "打开数据库以后").matched(), 2);
+    assert_eq!(question.tally("打开数据库以后").matched(), 2);
 }
 
 #[test]
 fn windows_hold_their_own_words() {
     let question = Question::new("needle");
     let text = format!("{}needle {}", "hay ".repeat(100), "hay ".repeat(30));
-    let tallies = tally_windows(&question, &text);
+    let tallies = question.tally_windows(&text);
     assert_eq!((tallies.windows, tallies.held.len(), tallies.length), (2, 1, 131));
     assert!(text[tallies.held[0].range.clone()].contains("needle"));
 }
@@ -89,7 +89,7 @@ fn overlapping_passages_are_shown_once() {
 #[test]
 fn dialogue_and_coverage_raise_a_passage() {
     let source = |role| HitSource { role, machine_written: false, in_artifact: false };
-    let value = |role, matched| boost(source(role), 0, 0, matched, 4);
+    let value = |role, matched| source(role).boost(0, 0, matched, 4);
     assert!(value(Role::User, 1) > value(Role::Tool, 1));
     assert!(value(Role::User, 4) > value(Role::User, 1));
 }

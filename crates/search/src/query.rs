@@ -44,7 +44,7 @@ pub enum IndexTerm {
 }
 
 /// What is looked up together: of each of these a text has to have one.
-pub type Lookup = Vec<Vec<IndexTerm>>;
+type Lookup = Vec<Vec<IndexTerm>>;
 
 /// A question that was read.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +83,12 @@ impl ParsedQuery {
         Self { wanted, substring: substring.trim().to_owned() }
     }
 
+    /// Appends a text as it is compared with [`substring`](Self::substring): folded, with every run of white space and
+    /// control characters as one space.
+    pub fn fold_text(text: &str, out: &mut String) {
+        fold_text(text, out);
+    }
+
     /// The ways to look for it, the second if the first finds nothing. None if there is nothing to look for.
     pub fn ways(&self, mode: SearchMode) -> &'static [SearchMethod] {
         match mode {
@@ -104,7 +110,7 @@ impl ParsedQuery {
 
     /// What to look up. The first finds texts that write the question as it does; the second, if there is one, all
     /// texts that hold its words. What tells most comes first.
-    pub fn look_ups(&self) -> Vec<Lookup> {
+    pub fn look_ups(&self) -> Vec<Vec<Vec<IndexTerm>>> {
         let collect = |of: &dyn Fn(&QueryTerm) -> Lookup| -> Lookup {
             let mut all: Lookup = self.wanted.iter().flat_map(of).collect();
             all.sort_by(|a, b| telling(b).cmp(&telling(a)).then_with(|| a.cmp(b)));

@@ -75,34 +75,36 @@ pub struct RankedHit<K> {
     pub repeats: u64,
 }
 
-/// The best candidates, best first, the same content once.
-pub fn best<K: Copy + Ord>(candidates: &[SearchCandidate<K>], limit: usize) -> Vec<RankedHit<K>> {
-    let newest_ms = candidates.iter().map(|candidate| candidate.at_ms).max().unwrap_or_default();
-    let mut ranked: Vec<(RankedHit<K>, [u8; 32])> = candidates
-        .iter()
-        .map(|candidate| {
-            let score = score(&candidate.fit, candidate.speaker, candidate.at_ms, newest_ms);
-            (RankedHit { key: candidate.key, score, repeats: 0 }, candidate.content)
-        })
-        .collect();
-    ranked.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score).then(b.key.cmp(&a.key)));
-    let mut places: HashMap<[u8; 32], usize> = HashMap::new();
-    let mut kept: Vec<RankedHit<K>> = Vec::new();
-    for (hit, content) in ranked {
-        match places.get(&content) {
-            Some(&place) => {
-                if let Some(first) = kept.get_mut(place) {
-                    first.repeats += 1;
+impl<K: Copy + Ord> SearchCandidate<K> {
+    /// The best candidates, best first, the same content once.
+    pub fn best(candidates: &[Self], limit: usize) -> Vec<RankedHit<K>> {
+        let newest_ms = candidates.iter().map(|candidate| candidate.at_ms).max().unwrap_or_default();
+        let mut ranked: Vec<(RankedHit<K>, [u8; 32])> = candidates
+            .iter()
+            .map(|candidate| {
+                let score = score(&candidate.fit, candidate.speaker, candidate.at_ms, newest_ms);
+                (RankedHit { key: candidate.key, score, repeats: 0 }, candidate.content)
+            })
+            .collect();
+        ranked.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score).then(b.key.cmp(&a.key)));
+        let mut places: HashMap<[u8; 32], usize> = HashMap::new();
+        let mut kept: Vec<RankedHit<K>> = Vec::new();
+        for (hit, content) in ranked {
+            match places.get(&content) {
+                Some(&place) => {
+                    if let Some(first) = kept.get_mut(place) {
+                        first.repeats += 1;
+                    }
+                }
+                None => {
+                    places.insert(content, kept.len());
+                    kept.push(hit);
                 }
             }
-            None => {
-                places.insert(content, kept.len());
-                kept.push(hit);
-            }
         }
+        kept.truncate(limit);
+        kept
     }
-    kept.truncate(limit);
-    kept
 }
 
 /// What people and models say is looked for more often than what tools print.

@@ -10,7 +10,7 @@ fn candidate(key: u64, fit: Fit, role: Role, at_ms: i64) -> SearchCandidate<u64>
 }
 
 fn keys(candidates: &[SearchCandidate<u64>]) -> Vec<u64> {
-    best(candidates, 10).iter().map(|hit| hit.key).collect()
+    SearchCandidate::best(candidates, 10).iter().map(|hit| hit.key).collect()
 }
 
 const PLAIN: Fit = Fit { frequency: 0.5, closeness: 0.2, as_asked: false, density: 0.01 };
@@ -53,16 +53,16 @@ fn of_equals_the_newest_comes_first_and_the_same_content_once() {
     assert_eq!(keys(&all), [4, 3, 2, 1]);
     all[0].content = all[2].content;
     all[1].content = all[2].content;
-    let hits: Vec<_> = best(&all, 10).iter().map(|hit| (hit.key, hit.repeats)).collect();
+    let hits: Vec<_> = SearchCandidate::best(&all, 10).iter().map(|hit| (hit.key, hit.repeats)).collect();
     assert_eq!(hits, [(4, 0), (3, 2)]);
-    assert_eq!(best(&all, 1).len(), 1);
-    assert!(best::<u64>(&[], 5).is_empty());
+    assert_eq!(SearchCandidate::best(&all, 1).len(), 1);
+    assert!(SearchCandidate::<u64>::best(&[], 5).is_empty());
 }
 
 #[test]
 fn times_from_another_world_do_no_harm() {
     let all = [candidate(1, PLAIN, Role::User, i64::MIN), candidate(2, PLAIN, Role::User, i64::MAX)];
-    let hits = best(&all, 10);
+    let hits = SearchCandidate::best(&all, 10);
     assert_eq!(hits[0].key, 2);
     assert!(hits.iter().all(|hit| hit.score.is_finite()));
 }

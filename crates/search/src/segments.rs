@@ -5,9 +5,6 @@
 
 use std::ops::Range;
 
-/// Rows of pieces of artifacts begin here; no message ever gets so large an id.
-pub const ARTIFACT_ROWS: i64 = 1 << 40;
-
 /// How rows are numbered, gathered in blocks, and blocks in segments. All are powers of two.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SegmentLayout {
@@ -21,16 +18,19 @@ pub struct SegmentLayout {
     pub segment_blocks: i64,
 }
 
-/// Rows of messages.
-pub const MESSAGES: SegmentLayout =
-    SegmentLayout { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024 };
-/// Pieces of artifacts.
-pub const PIECES: SegmentLayout =
-    SegmentLayout { numbers: "piece", first_row: ARTIFACT_ROWS, block_rows: 1, segment_blocks: 128 };
-
 impl SegmentLayout {
+    /// Rows of pieces of artifacts begin here; no message ever gets so large an id.
+    pub const ARTIFACT_ROWS: i64 = 1 << 40;
+
+    /// Rows of messages.
+    pub const MESSAGES: Self = Self { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024 };
+
+    /// Pieces of artifacts.
+    pub const PIECES: Self =
+        Self { numbers: "piece", first_row: Self::ARTIFACT_ROWS, block_rows: 1, segment_blocks: 128 };
+
     fn of_row(row: i64) -> &'static Self {
-        if row < ARTIFACT_ROWS { &MESSAGES } else { &PIECES }
+        if row < Self::ARTIFACT_ROWS { &Self::MESSAGES } else { &Self::PIECES }
     }
 
     /// Rows of a segment.
@@ -55,7 +55,8 @@ impl IndexSegment {
     /// The layout of the family it belongs to.
     pub fn family(self) -> &'static SegmentLayout {
         // Numbers of segments of pieces are larger than any of messages: their rows are so much larger.
-        if self.0 < PIECES.first_row / PIECES.segment_rows() { &MESSAGES } else { &PIECES }
+        let pieces = &SegmentLayout::PIECES;
+        if self.0 < pieces.first_row / pieces.segment_rows() { &SegmentLayout::MESSAGES } else { pieces }
     }
 
     /// It and those after it up to another.

@@ -13,81 +13,83 @@ const BEGINNING_CHARACTERS: usize = 120;
 /// An end is moved by this much at most so as not to part a word.
 const WORD_SLACK_CHARACTERS: usize = 16;
 
-/// The passage around the first of some marks.
-pub fn passage(text: &str, marks: &[MatchSpan]) -> Snippet {
-    let start_at = marks.first().map_or(0, |mark| mark.start);
-    let start = word_start(text, back(text, start_at, LEAD_CHARACTERS), start_at);
-    let shown = marks.iter().filter(|mark| mark.start >= start);
-    let first_end = marks.first().map_or(start, |mark| mark.end);
-    let limit = forward(text, start, SNIPPET_CHARACTERS);
-    let end = word_end(text, limit, first_end.min(limit));
-    let mut ranges: Vec<(usize, usize)> =
-        shown.filter(|mark| mark.start < end).map(|mark| (mark.start, mark.end.min(end))).collect();
-    ranges.sort_unstable();
-    one_line(text, start, end, &ranges)
-}
-
-/// The beginning of a text, on one line.
-pub fn beginning(text: &str) -> String {
-    let text = text.trim_start();
-    let limit = forward(text, 0, BEGINNING_CHARACTERS);
-    let end = word_end(text, limit, 0);
-    let mut line = one_line(text, 0, end, &[]).text;
-    if end < text.trim_end().len() {
-        line.push('…');
+impl Snippet {
+    /// The passage around the first of some marks.
+    pub fn passage(text: &str, marks: &[MatchSpan]) -> Self {
+        let start_at = marks.first().map_or(0, |mark| mark.start);
+        let start = word_start(text, back(text, start_at, LEAD_CHARACTERS), start_at);
+        let shown = marks.iter().filter(|mark| mark.start >= start);
+        let first_end = marks.first().map_or(start, |mark| mark.end);
+        let limit = forward(text, start, SNIPPET_CHARACTERS);
+        let end = word_end(text, limit, first_end.min(limit));
+        let mut ranges: Vec<(usize, usize)> =
+            shown.filter(|mark| mark.start < end).map(|mark| (mark.start, mark.end.min(end))).collect();
+        ranges.sort_unstable();
+        Self::one_line(text, start, end, &ranges)
     }
-    line
-}
 
-/// Writes a piece of a text on one line, with the marks moved along. Marks that touch or overlap become one.
-pub fn one_line(text: &str, start: usize, end: usize, ranges: &[(usize, usize)]) -> Snippet {
-    let mut line = String::with_capacity(end - start);
-    let mut marks: Vec<(usize, usize)> = Vec::new();
-    let mut next = 0;
-    let mut open_until = None;
-    for (offset, c) in text.get(start..end).unwrap_or_default().char_indices() {
-        let at = start + offset;
-        if open_until.is_some_and(|until| at >= until) {
-            close(&mut marks, line.len());
-            open_until = None;
+    /// The beginning of a text, on one line.
+    pub fn beginning(text: &str) -> String {
+        let text = text.trim_start();
+        let limit = forward(text, 0, BEGINNING_CHARACTERS);
+        let end = word_end(text, limit, 0);
+        let mut line = Self::one_line(text, 0, end, &[]).text;
+        if end < text.trim_end().len() {
+            line.push('…');
         }
-        let is_blank = c.is_whitespace() || c.is_control();
-        let is_written = !is_blank || !(line.is_empty() || line.ends_with(' '));
-        while let Some(&(from, to)) = ranges.get(next).filter(|(from, _)| *from <= at) {
-            next += 1;
-            if to <= at {
-                continue;
+        line
+    }
+
+    /// Writes a piece of a text on one line, with the marks moved along. Marks that touch or overlap become one.
+    pub fn one_line(text: &str, start: usize, end: usize, ranges: &[(usize, usize)]) -> Self {
+        let mut line = String::with_capacity(end - start);
+        let mut marks: Vec<(usize, usize)> = Vec::new();
+        let mut next = 0;
+        let mut open_until = None;
+        for (offset, c) in text.get(start..end).unwrap_or_default().char_indices() {
+            let at = start + offset;
+            if open_until.is_some_and(|until| at >= until) {
+                close(&mut marks, line.len());
+                open_until = None;
             }
-            match open_until {
-                Some(until) => open_until = Some(to.max(until)),
-                None => {
-                    open_until = Some(to);
-                    match marks.last() {
-                        // Side by side, as the characters of a word without spaces are.
-                        Some(&(_, last)) if last == line.len() && from == at && last > 0 => {}
-                        _ => marks.push((line.len(), line.len())),
+            let is_blank = c.is_whitespace() || c.is_control();
+            let is_written = !is_blank || !(line.is_empty() || line.ends_with(' '));
+            while let Some(&(from, to)) = ranges.get(next).filter(|(from, _)| *from <= at) {
+                next += 1;
+                if to <= at {
+                    continue;
+                }
+                match open_until {
+                    Some(until) => open_until = Some(to.max(until)),
+                    None => {
+                        open_until = Some(to);
+                        match marks.last() {
+                            // Side by side, as the characters of a word without spaces are.
+                            Some(&(_, last)) if last == line.len() && from == at && last > 0 => {}
+                            _ => marks.push((line.len(), line.len())),
+                        }
                     }
                 }
             }
+            if is_written {
+                line.push(if is_blank { ' ' } else { c });
+            }
         }
-        if is_written {
-            line.push(if is_blank { ' ' } else { c });
+        if open_until.is_some() {
+            close(&mut marks, line.len());
         }
-    }
-    if open_until.is_some() {
-        close(&mut marks, line.len());
-    }
-    let kept = line.trim_end().len();
-    line.truncate(kept);
-    for mark in &mut marks {
-        mark.1 = mark.1.min(kept);
-    }
-    marks.retain(|(from, to)| from < to);
-    Snippet {
-        text: line,
-        marks,
-        cut_before: !text.get(..start).unwrap_or_default().trim().is_empty(),
-        cut_after: !text.get(end..).unwrap_or_default().trim().is_empty(),
+        let kept = line.trim_end().len();
+        line.truncate(kept);
+        for mark in &mut marks {
+            mark.1 = mark.1.min(kept);
+        }
+        marks.retain(|(from, to)| from < to);
+        Self {
+            text: line,
+            marks,
+            cut_before: !text.get(..start).unwrap_or_default().trim().is_empty(),
+            cut_after: !text.get(end..).unwrap_or_default().trim().is_empty(),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::query::{ParsedQuery, SearchMethod};
 fn snippet(question: &str, text: &str) -> Snippet {
     let query = ParsedQuery::new(question);
     let marks = Matcher::new(&query, SearchMethod::Words).places(text);
-    passage(text, &marks)
+    Snippet::passage(text, &marks)
 }
 
 /// The passage with brackets around marks and dots where it was cut.
@@ -52,9 +52,9 @@ fn a_word_longer_than_the_passage_is_cut_where_it_must() {
 
 #[test]
 fn beginnings_are_one_line_and_say_when_there_is_more() {
-    assert_eq!(beginning("  one\n\ntwo  "), "one two");
-    assert_eq!(beginning(""), "");
-    let long = beginning(&"word ".repeat(100));
+    assert_eq!(Snippet::beginning("  one\n\ntwo  "), "one two");
+    assert_eq!(Snippet::beginning(""), "");
+    let long = Snippet::beginning(&"word ".repeat(100));
     assert!(long.ends_with("word…"), "{long}");
     assert!(long.chars().count() <= BEGINNING_CHARACTERS + 1);
 }

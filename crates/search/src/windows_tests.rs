@@ -3,7 +3,7 @@
 use super::*;
 
 fn sizes(text: &str) -> Vec<usize> {
-    windows(text).into_iter().map(|window| count_words(&text[window], usize::MAX)).collect()
+    TextWords(text).windows().into_iter().map(|window| TextWords(&text[window]).count(usize::MAX)).collect()
 }
 
 #[test]
@@ -17,16 +17,24 @@ fn windows_are_of_equal_size() {
 #[test]
 fn strings_without_spaces_are_cut() {
     assert!(
-        windows(&"x".repeat(100_000)).iter().all(|window| window.len() <= PASSAGE_WORDS * WORD_CHARACTERS)
+        TextWords(&"x".repeat(100_000))
+            .windows()
+            .iter()
+            .all(|window| window.len() <= TextWords::PER_PASSAGE * WORD_CHARACTERS)
     );
     let han = "数据库连接超时".repeat(100);
-    assert!(windows(&han).iter().all(|window| han[window.clone()].chars().count() <= PASSAGE_WORDS * 2));
+    assert!(
+        TextWords(&han)
+            .windows()
+            .iter()
+            .all(|window| han[window.clone()].chars().count() <= TextWords::PER_PASSAGE * 2)
+    );
 }
 
 #[test]
 fn ends_of_texts_are_counted_in_words() {
     let text = "one two  three\nfour";
-    assert_eq!(&text[first_words(text, 2)], "one two");
-    assert_eq!(&text[last_words(text, 2)], "three\nfour");
-    assert_eq!(first_words("", 3), 0..0);
+    assert_eq!(&text[TextWords(text).first(2)], "one two");
+    assert_eq!(&text[TextWords(text).last(2)], "three\nfour");
+    assert_eq!(TextWords("").first(3), 0..0);
 }

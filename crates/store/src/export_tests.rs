@@ -1,4 +1,4 @@
-//! Exports: bytes as they came, bodies of every wire, masking that keeps JSON valid.
+//! Tests of exports: unchanged bytes, bodies in every wire format, masking that preserves valid JSON.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use throughline_redact::Redactor;
 use throughline_testkit::{ConversationOptions, conversation_from_seed};
 use throughline_tokens::Usage;
 use throughline_transcript::{
-    DecodeOptions, Message, WireFormat, WireFormatChoice, decode, decode_message_text,
+    DecodeOptions, Message, Transcript, WireFormat, WireFormatChoice, decode_message_text,
 };
 
 use super::{Export, ExportForm, ExportOptions, ExportSide, mask_all};
@@ -66,7 +66,7 @@ fn lists_of_every_wire_come_out_as_they_went_in() {
                     serde_json::from_str::<Vec<Value>>(&list).unwrap().iter().map(Value::to_string).collect()
                 }
                 false => {
-                    let read = decode(list.into_bytes(), &forced).unwrap();
+                    let read = Transcript::decode(list.into_bytes(), &forced).unwrap();
                     read.messages.iter().map(|message| message.json().to_owned()).collect()
                 }
             };
@@ -164,10 +164,10 @@ fn masked(json: &str) -> (String, usize) {
 fn secrets_are_masked_in_every_string() {
     let cases = [
         format!(r#"{{"role":"user","content":"use {TOKEN}"}}"#),
-        // Behind an escape, where the letter of the escape stands right before it.
+        // Directly after the letter of an escape.
         format!(r#"{{"role":"user","content":"first\n{TOKEN}\tlast"}}"#),
         format!(r#"{{"role":"user","content":"\u0022{TOKEN}\u0022"}}"#),
-        // In the arguments of a call, JSON inside a string, once and twice.
+        // JSON inside a string, in the arguments of a call, escaped once and twice.
         format!(
             r#"{{"role":"assistant","tool_calls":[{{"function":{{"arguments":"{{\"t\":\"{TOKEN}\"}}"}}}}]}}"#
         ),

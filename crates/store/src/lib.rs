@@ -1,9 +1,8 @@
 //! The durable record: every message, stored once and searchable. What a model is sent is a view of it.
 //!
-//! [`Store`] is the interface. [`SqliteStore`] keeps the record in one database file with a folder of artifacts beside it,
-//! or in memory; [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are
-//! plain: nothing here knows a terminal, a home directory, the environment or the clock; times and random numbers are passed
-//! in.
+//! [`Store`] is the interface. [`SqliteStore`] stores the record in one database file with a folder of artifacts beside it, or in memory;
+//! [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are plain: nothing here accesses a
+//! terminal, a home directory, the environment or the clock; times and random numbers are passed in.
 //!
 //! For the command, the gateway, and programs that embed sessions.
 //!
@@ -83,7 +82,7 @@ pub use call::{CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, Usage
 pub use copy::CopyReport;
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide};
-pub use fleet::{FleetChange, FleetEvent, FleetListener, FleetPosition, FleetStore, FleetText, PoolStatus};
+pub use fleet::{FleetChange, FleetEvent, FleetPosition, FleetStore, FleetText, PoolStatus};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 #[cfg(feature = "sqlite")]
 pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
@@ -111,18 +110,13 @@ pub use sqlite::{
 #[cfg(feature = "sqlite")]
 pub use status::StoreStatus;
 pub use store::{Dependants, Store};
-pub use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorState};
-pub use throughline_search::texts::rank_texts;
 pub use throughline_search::{MatchedWords, SearchMode, Snippet};
 #[cfg(feature = "sqlite")]
-pub use upkeep::{
-    IdleTree, OperatorAction, OwnerTraces, RemovalReport, RetentionPolicy, StoreUpkeep, apply_retention,
-    erase_owner, note_action,
-};
+pub use upkeep::{OperatorAction, RemovalReport, RetentionPolicy, StoreUpkeep};
 pub use views::context_map::{CallContext, SentTokens};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{Child, NewNode, NodeHead, SummaryNode};
-pub use views::node_graph::{NodeLink, node_problems};
+pub use views::node_graph::NodeLink;
 pub use views::page::{ItemEntry, MessageEntry};
 pub use views::summary::{
     Continuation, MessageRun, NewSummary, Selection, Summary, SummaryId, ViewSelection,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use throughline_testkit::{Rng, any_conversation, big_transcript};
-use throughline_transcript::{DecodeOptions, SharedText, WireFormat, decode, decode_message};
+use throughline_transcript::{DecodeOptions, SharedText, Transcript, WireFormat, decode_message};
 
 use super::*;
 use crate::artifacts::extract::ARTIFACT_CHARACTERS;
@@ -25,7 +25,7 @@ fn result_message(raw_text: &str) -> Message {
     ))
 }
 
-/// Packs and unpacks; gives the coding and the number of artifacts.
+/// Packs and unpacks a message; returns the coding and the number of artifacts.
 fn there_and_back(message: &Message, folder: &ArtifactFiles) -> (i64, usize) {
     let packed = pack(message, folder).unwrap();
     assert_eq!(unpack(packed.coding, &packed.bytes, folder).unwrap(), message.json());
@@ -56,7 +56,7 @@ fn a_large_result_is_cut_out_whichever_way_it_was_escaped() {
         assert!(unpack_skeleton(packed.coding, &packed.bytes).unwrap().json.contains(r#""content":"""#));
         assert_eq!(unpack(packed.coding, &packed.bytes, &folder).unwrap(), message.json());
     }
-    // Both say the same, so there is one file.
+    // Both have the same text, so there is one file.
     assert_eq!(folder.list().unwrap().artifacts.len(), 1);
 }
 
@@ -130,7 +130,7 @@ fn a_whole_coding_session_comes_back_byte_for_byte() {
     let (_home, folder) = folder();
     for wire_format in [WireFormat::Anthropic, WireFormat::Chat, WireFormat::Responses] {
         let text = big_transcript(wire_format, 3_000_000, 12, 3);
-        let transcript = decode(text.into_bytes(), &DecodeOptions::default()).unwrap();
+        let transcript = Transcript::decode(text.into_bytes(), &DecodeOptions::default()).unwrap();
         let artifacts: usize =
             transcript.messages.iter().map(|message| there_and_back(message, &folder).1).sum();
         assert!(artifacts > 0, "{wire_format:?}");

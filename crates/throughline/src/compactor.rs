@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use throughline_compaction::{
     Budgets, Conversation, Ledger, Options, Outcome, PayCheck, PruneRules, Report, RuleSummariser,
-    SYSTEM_NOTE, append_note, compact,
+    SummaryFrame,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::{
     Catalogue, ContentProfile, LimitError, LimitPolicy, Limits, TextProfile, TokenModel,
 };
-use throughline_transcript::{DecodeError, DecodeOptions, Groups, Message, Preamble, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Groups, Message, Preamble, Transcript};
 
 /// Why a conversation was not compacted. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -181,7 +181,7 @@ impl Compactor {
     ///
     /// See [`CompactorError`].
     pub fn compact(&self, conversation: impl AsRef<[u8]>) -> Result<Compacted, CompactorError> {
-        let transcript = decode(conversation.as_ref().to_vec(), &DecodeOptions::default())?;
+        let transcript = Transcript::decode(conversation.as_ref().to_vec(), &DecodeOptions::default())?;
         let (settings, preamble) = (&self.settings, &transcript.preamble);
         let named = preamble.model.as_deref().unwrap_or_default();
         let model = if settings.model.is_empty() { named } else { &settings.model };
@@ -222,12 +222,14 @@ impl Compactor {
             ledger: Some(&ledger),
             fixed_tokens,
         };
-        let attempt = at_once(compact(&conversation, &options, &RuleSummariser))?;
+        let attempt = at_once(conversation.compact(&options, &RuleSummariser))?;
         if let Outcome::Aborted { detail, .. } = &attempt.outcome {
             return Err(CompactorError::Aborted(detail.clone()));
         }
         let system = transcript.preamble.system.as_ref().map(|system| system.as_str());
-        let noted = |system: &str| append_note(system, SYSTEM_NOTE).unwrap_or_else(|| system.to_owned());
+        let noted = |system: &str| {
+            SummaryFrame::append_note(system, SummaryFrame::SYSTEM_NOTE).unwrap_or_else(|| system.to_owned())
+        };
         Ok(Compacted {
             messages: attempt.items.iter().map(|item| item.json(messages).to_owned()).collect(),
             system: if attempt.outcome.is_completed() {

@@ -12,7 +12,7 @@ use throughline_wire::Answer;
 use tokio_util::sync::CancellationToken;
 
 /// What a provider replied: the HTTP status and the body.
-pub type HttpReply = (u16, String);
+type HttpReply = (u16, String);
 
 struct FnUpstream<F>(F);
 

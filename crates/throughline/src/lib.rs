@@ -36,7 +36,7 @@ mod session;
 
 pub use compactor::{Compacted, Compactor, CompactorBuilder, CompactorError};
 #[cfg(feature = "session")]
-pub use fn_upstream::{HttpReply, upstream_fn};
+pub use fn_upstream::upstream_fn;
 #[cfg(feature = "http")]
 pub use http::http_upstream;
 #[cfg(feature = "session")]

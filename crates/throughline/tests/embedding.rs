@@ -7,20 +7,28 @@ use throughline::{Compactor, CompactorError, MemoryStore, Outcome, Session, Sess
 
 #[path = "../../../examples/compact.rs"]
 mod compact_example;
+#[path = "../../../examples/resume.rs"]
+mod resume_example;
 #[path = "../../../examples/session.rs"]
 mod session_example;
 
+const EXAMPLES: [&str; 3] = [
+    include_str!("../../../examples/compact.rs"),
+    include_str!("../../../examples/resume.rs"),
+    include_str!("../../../examples/session.rs"),
+];
 const WAITING_LIST: &[u8] = include_bytes!("../../../examples/waiting-list.json");
 
 #[test]
 fn examples_run() {
     compact_example::main().unwrap();
+    resume_example::main().unwrap();
     session_example::main().unwrap();
 }
 
 #[test]
 fn examples_have_at_most_25_lines() {
-    for text in [include_str!("../../../examples/compact.rs"), include_str!("../../../examples/session.rs")] {
+    for text in EXAMPLES {
         assert!(text.lines().count() <= 25, "{text}");
     }
 }
@@ -28,9 +36,9 @@ fn examples_have_at_most_25_lines() {
 #[test]
 fn guide_shows_the_examples() {
     let page = include_str!("../../../docs/guide/library.md");
-    for text in [include_str!("../../../examples/compact.rs"), include_str!("../../../examples/session.rs")] {
+    for text in EXAMPLES {
         let code = text.replace("pub(crate) ", "");
-        let code = code[code.find("use throughline").unwrap()..].trim_end();
+        let code = code[code.find("\nuse ").unwrap()..].trim();
         assert!(page.contains(code), "docs/guide/library.md does not show\n{code}");
     }
 }

@@ -1,14 +1,14 @@
-//! What must hold for profiles and estimates of any text.
+//! Tests of properties of profiles and estimates for any text.
 
 use proptest::prelude::*;
-use throughline_transcript::{escape_into, unescape};
+use throughline_transcript::JsonStr;
 
 use crate::lanes::{HISTORY, STRETCH};
 use crate::profile::Feature;
 use crate::scan::Scanner;
 use crate::{Encoding, Family, TextProfile, TokenModel};
 
-/// Characters from every script and class, so that shapes of all kinds form and straddle seams.
+/// Characters from every script and class, so that shapes of all kinds occur and cross borders.
 fn characters() -> impl Strategy<Value = char> {
     prop_oneof![
         8 => proptest::char::range('a', 'z'),
@@ -36,7 +36,7 @@ fn texts() -> impl Strategy<Value = String> {
         .prop_map(|runs| runs.into_iter().flat_map(|(c, n)| std::iter::repeat_n(c, n)).collect())
 }
 
-/// The profile of the text that the inside of a JSON string encodes.
+/// Returns the profile of the text encoded by the inside of a JSON string.
 fn profile_json_str(raw: &[u8]) -> TextProfile {
     let mut scanner = Scanner::new();
     scanner.push_json(raw);
@@ -53,7 +53,7 @@ proptest! {
     #[test]
     fn a_json_string_has_the_profile_of_its_text(text in texts()) {
         let mut escaped = String::new();
-        escape_into(&text, &mut escaped);
+        JsonStr::escape_into(&text, &mut escaped);
         prop_assert_eq!(profile_json_str(escaped.as_bytes()), TextProfile::of(&text));
         let all_escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
         prop_assert_eq!(profile_json_str(all_escaped.as_bytes()), TextProfile::of(&text));
@@ -61,7 +61,7 @@ proptest! {
 
     #[test]
     fn whatever_stands_in_quotes_is_read_as_the_transcript_reads_it(raw in "([a-z \\\\\"/u]|\\\\[nrtbfu\"/x]|\\\\u[0-9a-fD]{4}|\\\\ud8[0-9a-f]{2}|\\\\udc[0-9a-f]{2}|é|中){0,80}") {
-        prop_assert_eq!(profile_json_str(raw.as_bytes()), TextProfile::of(&unescape(&raw)));
+        prop_assert_eq!(profile_json_str(raw.as_bytes()), TextProfile::of(&JsonStr::unescape(&raw)));
     }
 
     #[test]
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// The shapes once more, one byte after the other and without a trick.
+/// Counts the shapes again, simply, byte by byte.
 #[derive(Default)]
 struct Reference {
     counts: Vec<(Feature, u32)>,
@@ -267,7 +267,7 @@ fn shapes_across_the_end_of_a_window_are_found() {
     const { assert!(HISTORY >= 12, "the longest shape looks back eleven bytes") };
 }
 
-/// Estimates against exact counts, and how far a prior may be off, in percent.
+/// Compares estimates with exact counts, with a maximum error of a prior in percent.
 #[test]
 fn estimates_are_near_the_exact_count() {
     let code = include_str!("scan.rs");

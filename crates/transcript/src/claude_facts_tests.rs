@@ -1,9 +1,9 @@
-//! What is read from lines of a Claude Code log beyond the messages.
+//! Tests of the facts read from lines of a Claude Code log.
 
-use crate::{DecodeOptions, LogFacts, NewView, Role, SubAgent, Transcript, decode};
+use crate::{DecodeOptions, LogFacts, NewView, Role, SubAgent, Transcript};
 
 fn read(lines: &[&str]) -> Transcript {
-    decode(lines.join("\n").into_bytes(), &DecodeOptions::default()).unwrap()
+    Transcript::decode(lines.join("\n").into_bytes(), &DecodeOptions::default()).unwrap()
 }
 
 fn facts(lines: &[&str]) -> LogFacts {
@@ -164,7 +164,8 @@ fn older_logs_name_no_agent_and_a_file_may_be_one_agents_alone() {
 
 #[test]
 fn other_documents_know_nothing_more() {
-    let list = decode(br#"[{"role":"user","content":"hi"}]"#.to_vec(), &DecodeOptions::default()).unwrap();
+    let list = Transcript::decode(br#"[{"role":"user","content":"hi"}]"#.to_vec(), &DecodeOptions::default())
+        .unwrap();
     assert_eq!(list.log_facts(), None);
     assert!(list.sub_agents().is_empty());
 }
@@ -174,7 +175,7 @@ fn facts_stand_beside_the_messages_since_a_compaction_too() {
     let summary = r#"{"type":"user","uuid":"c","sessionId":"s1","isCompactSummary":true,"message":{"role":"user","content":"so far"}}"#;
     let options = DecodeOptions { since_compaction: true, ..DecodeOptions::default() };
     let text = [PROMPT, THINKING, summary].join("\n");
-    let transcript = decode(text.into_bytes(), &options).unwrap();
+    let transcript = Transcript::decode(text.into_bytes(), &options).unwrap();
     let facts = transcript.log_facts().unwrap();
     assert_eq!((transcript.messages.len(), facts.messages.len()), (1, 1));
     assert_eq!(facts.messages[0].id.as_deref(), Some("c"));

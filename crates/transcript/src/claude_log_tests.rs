@@ -1,16 +1,16 @@
-//! Lines of a Claude Code log become the messages they stood for on the wire.
+//! Tests of the messages assembled from lines of a Claude Code log.
 
-use crate::decode::{DecodeError, DecodeOptions, decode};
+use crate::decode::{DecodeError, DecodeOptions};
 use crate::detect::WireFormatChoice;
 use crate::group::Groups;
 use crate::transcript::{Source, Transcript};
-use crate::validate::violations;
+use crate::validate::Violation;
 use crate::write::WireFormat;
 
 fn read_with(lines: &[String], options: &DecodeOptions) -> Transcript {
     let text = lines.join("\n");
-    let transcript =
-        decode(text.clone().into_bytes(), options).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let transcript = Transcript::decode(text.clone().into_bytes(), options)
+        .unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!((transcript.source, transcript.wire_format), (Source::ClaudeCodeLog, WireFormat::Anthropic));
     transcript
 }
@@ -30,7 +30,7 @@ fn notes(transcript: &Transcript) -> Vec<String> {
 
 fn assert_acceptable(transcript: &Transcript) {
     assert_eq!(
-        violations(WireFormat::Anthropic, &transcript.messages, &Groups::of(&transcript.messages)),
+        Violation::find(WireFormat::Anthropic, &transcript.messages, &Groups::of(&transcript.messages)),
         []
     );
 }
@@ -314,7 +314,7 @@ fn a_log_of_one_line_and_a_line_over_several() {
 fn another_wire_cannot_be_forced_on_a_log() {
     let options =
         DecodeOptions { wire_format: WireFormatChoice::Forced(WireFormat::Chat), ..DecodeOptions::default() };
-    let error = decode(user("1", "", "go").into_bytes(), &options).unwrap_err();
+    let error = Transcript::decode(user("1", "", "go").into_bytes(), &options).unwrap_err();
     assert!(matches!(error, DecodeError::WrongWireFormat { forced: WireFormat::Chat, .. }), "{error}");
     assert!(error.to_string().ends_with("it is a session log, whose messages are in the anthropic form"));
     let right = DecodeOptions {
@@ -327,7 +327,7 @@ fn another_wire_cannot_be_forced_on_a_log() {
 #[test]
 fn messages_that_only_name_a_session_are_no_log() {
     let lines = "{\"role\":\"user\",\"content\":\"u\",\"sessionId\":\"s\"}\n{\"role\":\"assistant\",\"content\":\"a\"}\n";
-    let transcript = decode(lines.as_bytes().to_vec(), &DecodeOptions::default()).unwrap();
+    let transcript = Transcript::decode(lines.as_bytes().to_vec(), &DecodeOptions::default()).unwrap();
     assert_eq!((transcript.source, transcript.messages.len()), (Source::Lines, 2));
 }
 

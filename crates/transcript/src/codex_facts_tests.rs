@@ -1,9 +1,9 @@
-//! What is read from lines of a Codex rollout beyond the items.
+//! Tests of the facts read from lines of a Codex rollout.
 
-use crate::{DecodeOptions, LogFacts, NewView, Transcript, decode};
+use crate::{DecodeOptions, LogFacts, NewView, Transcript};
 
 fn read(lines: &[&str]) -> Transcript {
-    decode(lines.join("\n").into_bytes(), &DecodeOptions::default()).unwrap()
+    Transcript::decode(lines.join("\n").into_bytes(), &DecodeOptions::default()).unwrap()
 }
 
 fn facts(lines: &[&str]) -> LogFacts {

@@ -1,12 +1,12 @@
-//! Lines of a Codex rollout log become the items of the Responses wire.
+//! Tests of the items read from lines of a Codex rollout log.
 
-use crate::decode::{DecodeOptions, decode};
+use crate::decode::DecodeOptions;
 use crate::transcript::{Source, Transcript};
 use crate::write::WireFormat;
 
 fn read_with(lines: &[&str], options: &DecodeOptions) -> Transcript {
     let text = lines.join("\n") + "\n";
-    let transcript = decode(text.into_bytes(), options).unwrap_or_else(|error| panic!("{error}"));
+    let transcript = Transcript::decode(text.into_bytes(), options).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((transcript.source, transcript.wire_format), (Source::CodexLog, WireFormat::Responses));
     transcript
 }

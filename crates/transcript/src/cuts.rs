@@ -1,7 +1,6 @@
-//! Where a conversation may be parted. Each rule of the wires is a small type that says which cuts it allows; the legal
-//! cuts are what all of them allow.
+//! Where a conversation may be split. Each rule of the wire formats forbids some cuts; the allowed cuts are those that no rule forbids.
 //!
-//! A cut `k` parts messages `..k` from `k..`; cuts run from `0` to the number of messages.
+//! A cut `k` separates messages `..k` from `k..`; cuts range from `0` to the number of messages.
 
 use crate::group::Groups;
 use crate::message::{Message, Role};
@@ -15,7 +14,7 @@ pub struct CutPoints {
 impl CutPoints {
     /// The cuts that all `rules` allow.
     #[must_use]
-    pub fn of(messages: &[Message], groups: &Groups, rules: &[&dyn CutRule]) -> Self {
+    pub fn of(messages: &[Message], groups: &Groups, rules: &[CutRule]) -> Self {
         let mut cuts = Self::all(messages.len());
         for rule in rules {
             rule.restrict(messages, groups, &mut cuts);
@@ -42,7 +41,7 @@ impl CutPoints {
         }
     }
 
-    /// The cuts in order.
+    /// Returns the cuts in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.allowed.iter().enumerate().filter_map(|(cut, allowed)| allowed.then_some(cut))
     }
@@ -54,51 +53,52 @@ impl CutPoints {
     }
 }
 
-/// One rule about where a list may be parted.
-pub trait CutRule {
+/// A rule about where a list may be split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutRule {
+    /// A call and its result stay together.
+    Pairing,
+    /// Everything that one answer produced stays together: reasoning is never separated from what follows it.
+    GroupAtomicity,
+    /// The messages before the cut may start a request: none, only instructions, or starting with a user message.
+    LeadingRole,
+}
+
+impl CutRule {
     /// Removes the cuts this rule forbids.
-    fn restrict(&self, messages: &[Message], groups: &Groups, cuts: &mut CutPoints);
-}
-
-/// A call and its result stay on one side.
-pub struct Pairing;
-
-impl CutRule for Pairing {
-    fn restrict(&self, messages: &[Message], groups: &Groups, cuts: &mut CutPoints) {
-        let mut forbidden_until = 0;
-        for index in 0..messages.len() {
-            if index > 0 && index < forbidden_until {
-                cuts.forbid(index);
-            }
-            forbidden_until = forbidden_until.max(groups.reach(index));
+    fn restrict(self, messages: &[Message], groups: &Groups, cuts: &mut CutPoints) {
+        match self {
+            Self::Pairing => keep_pairs(messages, groups, cuts),
+            Self::GroupAtomicity => keep_groups(groups, cuts),
+            Self::LeadingRole => keep_leading_role(messages, cuts),
         }
     }
 }
 
-/// Everything one answer produced stays on one side: reasoning is never parted from what follows it.
-pub struct GroupAtomicity;
+fn keep_pairs(messages: &[Message], groups: &Groups, cuts: &mut CutPoints) {
+    let mut forbidden_until = 0;
+    for index in 0..messages.len() {
+        if index > 0 && index < forbidden_until {
+            cuts.forbid(index);
+        }
+        forbidden_until = forbidden_until.max(groups.reach(index));
+    }
+}
 
-impl CutRule for GroupAtomicity {
-    fn restrict(&self, _messages: &[Message], groups: &Groups, cuts: &mut CutPoints) {
-        for group in groups.as_slice() {
-            for inner in group.start + 1..group.end {
-                cuts.forbid(inner);
-            }
+fn keep_groups(groups: &Groups, cuts: &mut CutPoints) {
+    for group in groups.as_slice() {
+        for inner in group.start + 1..group.end {
+            cuts.forbid(inner);
         }
     }
 }
 
-/// What precedes the cut is a list that may lead a request: empty, instructions only, or opening with a user message.
-pub struct LeadingRole;
-
-impl CutRule for LeadingRole {
-    fn restrict(&self, messages: &[Message], _groups: &Groups, cuts: &mut CutPoints) {
-        let first = messages.iter().position(|m| !m.role().is_instructions());
-        let Some(first) = first else { return };
-        if messages[first].role() != Role::User || messages[first].has_results() {
-            for cut in first + 1..=messages.len() {
-                cuts.forbid(cut);
-            }
+fn keep_leading_role(messages: &[Message], cuts: &mut CutPoints) {
+    let first = messages.iter().position(|m| !m.role().is_instructions());
+    let Some(first) = first else { return };
+    if messages[first].role() != Role::User || messages[first].has_results() {
+        for cut in first + 1..=messages.len() {
+            cuts.forbid(cut);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A person's words are told from what programs write in the user's name.
+//! Tests that a person's text is distinguished from programs' text.
 
 use super::*;
 use crate::blocks::decode_message_text;
@@ -20,7 +20,7 @@ fn injected_blocks_are_stripped_and_words_kept() {
         ("  spaced  ", "spaced"),
         ("a < b and c > d", "a < b and c > d"),
     ] {
-        assert_eq!(strip_injected(text), own, "{text}");
+        assert_eq!(Message::strip_injected(text), own, "{text}");
         assert!(!is_injected(text), "{text}");
     }
 }
@@ -76,7 +76,7 @@ fn nothing_but_injected_text() {
         "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>x</INSTRUCTIONS>",
     ] {
         assert!(is_injected(text), "{text}");
-        assert_eq!(strip_injected(text), "");
+        assert_eq!(Message::strip_injected(text), "");
     }
 }
 
@@ -92,7 +92,7 @@ fn tags_that_are_not_whole_belong_to_the_person() {
         "<",
         ">",
     ] {
-        assert_eq!(strip_injected(text), text, "{text}");
+        assert_eq!(Message::strip_injected(text), text, "{text}");
     }
 }
 
@@ -101,9 +101,9 @@ fn stripping_costs_no_more_than_the_text_is_long() {
     let many = "<system-reminder>a</system-reminder>".repeat(20_000);
     assert!(is_injected(&many));
     let unclosed = "<system-reminder>".repeat(20_000);
-    assert_eq!(strip_injected(&unclosed), unclosed);
+    assert_eq!(Message::strip_injected(&unclosed), unclosed);
     let words = format!("{many}words{many}");
-    assert_eq!(strip_injected(&words), "words");
+    assert_eq!(Message::strip_injected(&words), "words");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Walking JSON that is already known to be valid, without building a tree.
+//! Traverses valid JSON without building a tree.
 //!
-//! `serde_json` checks a document once; after that a [`Cursor`] finds the spans of the values we care about in a
-//! single pass. Numbers, escapes, key order and unknown members are never touched, because nothing is re-written.
-//! Every step is bounds-checked: on text that is not valid JSON a walk ends early, it does not panic.
+//! `serde_json` checks a document once; after that a [`Cursor`] finds the spans of the required values in a single pass. Numbers, escapes,
+//! key order and unknown members are never changed, because nothing is re-written. Every step is bounds-checked: on invalid JSON a
+//! traversal ends early, it does not panic.
 
 use std::borrow::Cow;
 
@@ -35,12 +35,12 @@ impl Span {
     }
 }
 
-/// The inside of a JSON string (without its quotes) and whether it has escapes.
+/// The inside of a JSON string (without its quotes), and whether it has escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct JsonStr {
-    /// Where the characters between the quotes lie.
+    /// The span of the characters between the quotes.
     pub span: Span,
-    /// Whether a backslash occurs, so that reading it as text needs unescaping.
+    /// Whether it contains a backslash, so that reading it as text needs unescaping.
     pub escaped: bool,
 }
 
@@ -51,42 +51,83 @@ impl JsonStr {
         self.span.of(json)
     }
 
-    /// The text of the string; borrowed when there is nothing to unescape.
+    /// Returns the text of the string; borrowed if it has no escapes.
     #[must_use]
     pub fn text(self, json: &str) -> Cow<'_, str> {
-        if self.escaped { Cow::Owned(unescape(self.raw(json))) } else { Cow::Borrowed(self.raw(json)) }
+        if self.escaped {
+            Cow::Owned(JsonStr::unescape(self.raw(json)))
+        } else {
+            Cow::Borrowed(self.raw(json))
+        }
     }
 }
 
-/// Reads the inside of a JSON string. A lone surrogate becomes U+FFFD: text cannot hold it, the origin still does.
-#[must_use]
-pub fn unescape(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    unescape_into(raw, &mut out);
-    out
-}
-
-/// As [`unescape`], appending to a buffer that the caller reuses.
-pub fn unescape_into(raw: &str, out: &mut String) {
-    let bytes = raw.as_bytes();
-    let mut at = 0;
-    while let Some(offset) = memchr::memchr(b'\\', &bytes[at.min(bytes.len())..]) {
-        let slash = at + offset;
-        out.push_str(raw.get(at..slash).unwrap_or_default());
-        let (decoded, used) = match bytes.get(slash + 1) {
-            Some(b'n') => ('\n', 2),
-            Some(b't') => ('\t', 2),
-            Some(b'r') => ('\r', 2),
-            Some(b'b') => ('\u{8}', 2),
-            Some(b'f') => ('\u{c}', 2),
-            Some(b'u') => unicode_escape(&bytes[slash..]),
-            Some(&b @ (b'"' | b'\\' | b'/')) => (char::from(b), 2),
-            _ => ('\\', 1),
-        };
-        out.push(decoded);
-        at = slash + used;
+impl JsonStr {
+    /// Unescapes the inside of a JSON string. A lone surrogate becomes U+FFFD, because text cannot contain it.
+    #[must_use]
+    pub fn unescape(raw: &str) -> String {
+        let mut out = String::with_capacity(raw.len());
+        JsonStr::unescape_into(raw, &mut out);
+        out
     }
-    out.push_str(raw.get(at..).unwrap_or_default());
+
+    /// Like [`Self::unescape`], but appends to a buffer of the caller.
+    pub fn unescape_into(raw: &str, out: &mut String) {
+        let bytes = raw.as_bytes();
+        let mut at = 0;
+        while let Some(offset) = memchr::memchr(b'\\', &bytes[at.min(bytes.len())..]) {
+            let slash = at + offset;
+            out.push_str(raw.get(at..slash).unwrap_or_default());
+            let (decoded, used) = match bytes.get(slash + 1) {
+                Some(b'n') => ('\n', 2),
+                Some(b't') => ('\t', 2),
+                Some(b'r') => ('\r', 2),
+                Some(b'b') => ('\u{8}', 2),
+                Some(b'f') => ('\u{c}', 2),
+                Some(b'u') => unicode_escape(&bytes[slash..]),
+                Some(&b @ (b'"' | b'\\' | b'/')) => (char::from(b), 2),
+                _ => ('\\', 1),
+            };
+            out.push(decoded);
+            at = slash + used;
+        }
+        out.push_str(raw.get(at..).unwrap_or_default());
+    }
+
+    /// Appends `text` as a JSON string with quotes.
+    pub fn write(text: &str, out: &mut String) {
+        out.push('"');
+        JsonStr::escape_into(text, out);
+        out.push('"');
+    }
+
+    /// Appends `text` escaped for the inside of a JSON string; only what JSON demands is escaped.
+    pub fn escape_into(text: &str, out: &mut String) {
+        let mut plain_from = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            out.push_str(text.get(plain_from..at).unwrap_or_default());
+            plain_from = at + 1;
+            match byte {
+                b'"' => out.push_str("\\\""),
+                b'\\' => out.push_str("\\\\"),
+                b'\n' => out.push_str("\\n"),
+                b'\r' => out.push_str("\\r"),
+                b'\t' => out.push_str("\\t"),
+                0x08 => out.push_str("\\b"),
+                0x0c => out.push_str("\\f"),
+                other => {
+                    let hex = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+                    out.push_str("\\u00");
+                    out.push(hex(other >> 4));
+                    out.push(hex(other & 15));
+                }
+            }
+        }
+        out.push_str(text.get(plain_from..).unwrap_or_default());
+    }
 }
 
 /// Decodes `\uXXXX` or a surrogate pair at the start of `bytes`; returns the character and the bytes used.
@@ -106,47 +147,12 @@ fn unicode_escape(bytes: &[u8]) -> (char, usize) {
     (char::from_u32(first).unwrap_or('\u{fffd}'), 6)
 }
 
-/// Appends `text` as a JSON string with quotes.
-pub fn write_json_string(text: &str, out: &mut String) {
-    out.push('"');
-    escape_into(text, out);
-    out.push('"');
-}
-
 /// `text` as a JSON string with quotes.
 #[must_use]
 pub fn compact_json_string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
-    write_json_string(text, &mut out);
+    JsonStr::write(text, &mut out);
     out
-}
-
-/// Appends `text` escaped for the inside of a JSON string; only what JSON demands is escaped.
-pub fn escape_into(text: &str, out: &mut String) {
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(text.get(plain_from..at).unwrap_or_default());
-        plain_from = at + 1;
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            0x08 => out.push_str("\\b"),
-            0x0c => out.push_str("\\f"),
-            other => {
-                let hex = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-                out.push_str("\\u00");
-                out.push(hex(other >> 4));
-                out.push(hex(other & 15));
-            }
-        }
-    }
-    out.push_str(text.get(plain_from..).unwrap_or_default());
 }
 
 /// A position in valid JSON.
@@ -190,17 +196,17 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// Enters an object; `false` when the next value is not one.
+    /// Enters an object; returns `false` if the next value is not one.
     pub(crate) fn enter_object(&mut self) -> bool {
         self.eat(b'{')
     }
 
-    /// Enters an array; `false` when the next value is not one.
+    /// Enters an array; returns `false` if the next value is not one.
     pub(crate) fn enter_array(&mut self) -> bool {
         self.eat(b'[')
     }
 
-    /// The next key of the object we are in, positioned at its value; `None` at the closing brace, which is consumed.
+    /// Returns the next key of the current object, positioned at its value; `None` at the closing brace, which is consumed.
     pub(crate) fn next_key(&mut self) -> Option<&'a [u8]> {
         self.eat(b',');
         if self.peek() != Some(b'"') {
@@ -212,7 +218,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(key.span.start as usize..key.span.end as usize)
     }
 
-    /// Whether the array we are in has another element, positioned at it; the closing bracket is consumed.
+    /// Whether the current array has another element, positioned at it; the closing bracket is consumed.
     pub(crate) fn next_element(&mut self) -> bool {
         self.eat(b',');
         match self.peek() {
@@ -225,14 +231,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a string value; `None`, consuming nothing, when the next value is something else.
+    /// Reads a string value; returns `None` without consuming anything if the next value is not a string.
     pub(crate) fn string(&mut self) -> Option<JsonStr> {
         if self.peek() != Some(b'"') {
             return None;
         }
         let start = self.at + 1;
         let Some((end, escaped)) = closing_quote(self.bytes, start) else {
-            // A string that never closes swallows the rest, so that a scan of broken text ends.
+            // An unclosed string consumes the rest, so that a scan of invalid text ends.
             self.at = self.bytes.len();
             return None;
         };
@@ -249,7 +255,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Skips a value and returns it when it is a string, as it is in the JSON; empty otherwise.
+    /// Skips a value and returns it unescaped if it is a string; empty otherwise.
     pub(crate) fn raw_string<'j>(&mut self, json: &'j str) -> &'j str {
         self.string_or_skip().map(|string| string.raw(json)).unwrap_or_default()
     }
@@ -259,8 +265,8 @@ impl<'a> Cursor<'a> {
         self.skip_value().of(json) == "true"
     }
 
-    /// Passes over one value and returns where it lay. Where no value can begin the walk ends: every call either
-    /// moves on or leaves nothing to read, so loops over broken text are bounded by its length.
+    /// Skips one value and returns its span. If no value can start here, the traversal ends: every call either advances or leaves nothing
+    /// to read, so loops over invalid text are bounded by its length.
     pub(crate) fn skip_value(&mut self) -> Span {
         let first = self.peek();
         let start = self.at;
@@ -286,7 +292,7 @@ impl<'a> Cursor<'a> {
         Span { start: to_u32(start), end: to_u32(self.at) }
     }
 
-    /// Passes over an object or array of any depth without recursion.
+    /// Skips an object or array of any depth without recursion.
     fn skip_container(&mut self) {
         let mut depth = 0usize;
         while let Some(&b) = self.bytes.get(self.at) {
@@ -310,7 +316,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Offsets inside one message fit in 32 bits: larger messages are refused before they get here.
+/// Offsets inside one message fit in 32 bits: larger messages are refused before.
 fn to_u32(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Strings are read and written as `serde_json` does; walks over anything at all come to an end.
+//! Tests that strings are read and written as `serde_json` does, and that every traversal ends.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn escapes_are_read() {
         (r"\\u0041", "\\u0041"),
         (r"\\\u0041", "\\A"),
     ] {
-        assert_eq!(unescape(raw), text, "{raw}");
+        assert_eq!(JsonStr::unescape(raw), text, "{raw}");
         assert_eq!(by_serde(raw).as_deref(), Some(text), "{raw}");
     }
 }
@@ -44,7 +44,7 @@ fn a_lone_surrogate_becomes_a_replacement_character() {
         (r"\ud83d\n", "\u{fffd}\n"),
         (r"\ud83d\\ude00", "\u{fffd}\\ude00"),
     ] {
-        assert_eq!(unescape(raw), text, "{raw}");
+        assert_eq!(JsonStr::unescape(raw), text, "{raw}");
     }
 }
 
@@ -60,14 +60,14 @@ fn broken_escapes_lose_nothing_else() {
         (r"\u+123", "\u{fffd}+123"),
         (r"\uD83D\u", "\u{fffd}\u{fffd}"),
     ] {
-        assert_eq!(unescape(raw), text, "{raw}");
+        assert_eq!(JsonStr::unescape(raw), text, "{raw}");
     }
 }
 
 #[test]
 fn unescaping_appends_to_what_is_there() {
     let mut out = String::from("kept ");
-    unescape_into(r"a\tb", &mut out);
+    JsonStr::unescape_into(r"a\tb", &mut out);
     assert_eq!(out, "kept a\tb");
 }
 
@@ -128,7 +128,7 @@ fn a_value_nested_a_million_deep_is_passed_over() {
     assert_eq!(cursor.skip_value().len(), json.len());
 }
 
-/// Walks as the readers do: into every object and array, over everything else. Counts its steps.
+/// Traverses as the readers do: enters every object and array, and skips everything else. Counts its steps.
 fn walk(cursor: &mut Cursor<'_>, depth: usize, steps: &mut usize) {
     *steps += 1;
     assert!(*steps < 100_000, "the walk does not end");
@@ -182,7 +182,7 @@ fn a_walk_over_broken_text_ends() {
     }
 }
 
-/// Text made of the characters JSON is made of, most of it broken.
+/// Text of the characters used in JSON, mostly invalid.
 fn json_like() -> impl Strategy<Value = String> {
     prop::collection::vec(
         prop_oneof![
@@ -215,14 +215,14 @@ proptest! {
         let ours = compact_json_string(&text);
         prop_assert_eq!(serde_json::from_str::<String>(&ours).unwrap(), text.clone());
         let theirs = serde_json::to_string(&text).unwrap();
-        prop_assert_eq!(unescape(&theirs[1..theirs.len() - 1]), text.clone());
-        prop_assert_eq!(unescape(&ours[1..ours.len() - 1]), text);
+        prop_assert_eq!(JsonStr::unescape(&theirs[1..theirs.len() - 1]), text.clone());
+        prop_assert_eq!(JsonStr::unescape(&ours[1..ours.len() - 1]), text);
     }
 
     #[test]
     fn reading_any_escapes_agrees_with_serde(raw in r#"([ -!#-\[\]-~é😀]|\\[\\/"bfnrt]|\\u[0-9a-fA-F]{4}){0,30}"#) {
-        // Where serde refuses (a lone surrogate) there is nothing to agree with; reading must not panic.
-        let ours = unescape(&raw);
+        // If serde refuses (a lone surrogate) there is no reference; reading must not panic.
+        let ours = JsonStr::unescape(&raw);
         if let Some(theirs) = by_serde(&raw) {
             prop_assert_eq!(ours, theirs);
         }
@@ -230,9 +230,9 @@ proptest! {
 
     #[test]
     fn unescaping_garbage_does_not_panic(raw in any::<String>(), cut in 0usize..40) {
-        let _ = unescape(&raw);
-        let _ = unescape(&raw.replace(char::is_alphabetic, "\\u"));
-        let _ = unescape(&"\\ud83d\\ude00".chars().take(cut).collect::<String>());
+        let _ = JsonStr::unescape(&raw);
+        let _ = JsonStr::unescape(&raw.replace(char::is_alphabetic, "\\u"));
+        let _ = JsonStr::unescape(&"\\ud83d\\ude00".chars().take(cut).collect::<String>());
     }
 
     #[test]

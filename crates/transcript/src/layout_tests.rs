@@ -1,11 +1,11 @@
-//! Documents go back byte for byte when nothing changed, and in their own style when something did.
+//! Tests that documents are written back byte for byte if nothing changed, and otherwise in their own style.
 
-use crate::decode::{DecodeOptions, decode};
+use crate::decode::DecodeOptions;
 use crate::message::Message;
 use crate::transcript::Transcript;
 
 fn read(text: &str) -> Transcript {
-    decode(text.as_bytes().to_vec(), &DecodeOptions::default())
+    Transcript::decode(text.as_bytes().to_vec(), &DecodeOptions::default())
         .unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 

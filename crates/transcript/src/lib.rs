@@ -1,9 +1,9 @@
-//! What a conversation is: messages of every wire format in one model, groups, and the rules a provider enforces.
+//! A conversation: messages of every wire format in one model, groups, and the rules that providers enforce.
 //!
-//! A [`Message`] keeps the JSON it arrived as and knows where its role, text, tool calls and results lie inside it;
-//! nothing is re-serialised, so an untouched message is written byte for byte as it was read. [`decode`] reads request
-//! bodies, message lists and session logs; [`Groups`] says which messages belong together; [`cuts`](CutPoints::of)
-//! says where a conversation may be cut; [`violations`] names what a provider would refuse.
+//! A [`Message`] has its original JSON and the positions of its role, text, tool calls and results inside it; nothing is re-serialised, so
+//! an untouched message is written byte for byte as it was read. [`decode`] reads request bodies, message lists and session logs;
+//! [`Groups`] says which messages belong together; [`cuts`](CutPoints::of) says where a conversation may be cut; [`violations`] lists what
+//! a provider would refuse.
 //!
 //! For programs that read or write conversations with models: importers, checkers, compactors.
 //!
@@ -53,18 +53,17 @@ mod write;
 
 pub use blocks::{decode_message, decode_message_text};
 pub use counted::{counted, noun};
-pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing};
-pub use decode::{DecodeError, DecodeOptions, decode};
+pub use cuts::{CutPoints, CutRule};
+pub use decode::{DecodeError, DecodeOptions};
 pub use detect::WireFormatChoice;
 pub use group::{Group, GroupKind, Groups};
 pub use hidden::is_hidden;
-pub use human::{RECALLED_TAG, strip_injected};
-pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
+pub use json::{JsonStr, Span, compact_json_string};
 pub use log_facts::{LogCall, LogFacts, NewView, SubAgent};
 pub use log_time::parse_rfc3339_millis;
 pub use members::RawJson;
 pub use message::{Arguments, ContentHash, Message, Part, Role};
 pub use shared_text::SharedText;
 pub use transcript::{Note, Preamble, Source, Transcript};
-pub use validate::{Violation, ViolationKind, violations};
+pub use validate::{Violation, ViolationKind};
 pub use write::{WireFormat, text_message, tool_result_stub};

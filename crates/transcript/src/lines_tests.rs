@@ -1,11 +1,11 @@
 //! Lines of messages and lines of whole conversations.
 
-use crate::decode::{DecodeError, DecodeOptions, decode};
+use crate::decode::{DecodeError, DecodeOptions};
 use crate::transcript::{Source, Transcript};
 use crate::write::WireFormat;
 
 fn read_with(text: &str, pick: Option<usize>) -> Result<Transcript, DecodeError> {
-    decode(text.as_bytes().to_vec(), &DecodeOptions { pick, ..DecodeOptions::default() })
+    Transcript::decode(text.as_bytes().to_vec(), &DecodeOptions { pick, ..DecodeOptions::default() })
 }
 
 fn read(text: &str) -> Transcript {

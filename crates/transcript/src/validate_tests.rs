@@ -1,4 +1,4 @@
-//! Each rule of the wires is named where it is broken, and only there.
+//! Tests that each rule of the wire formats is reported where it is broken, and only there.
 
 use super::*;
 use crate::blocks::decode_message_text;
@@ -7,7 +7,7 @@ fn found(wire_format: WireFormat, messages: &[&str]) -> Vec<String> {
     let messages: Vec<Message> =
         messages.iter().map(|json| decode_message_text((*json).to_owned()).unwrap()).collect();
     let shown = |violation: &Violation| format!("{} {:?}", violation.message, violation.kind);
-    violations(wire_format, &messages, &Groups::of(&messages)).iter().map(shown).collect()
+    Violation::find(wire_format, &messages, &Groups::of(&messages)).iter().map(shown).collect()
 }
 
 const USER: &str = r#"{"role":"user","content":"u"}"#;
@@ -149,7 +149,7 @@ fn only_the_orphan_of_several_results_is_named() {
     let messages = [USER.to_owned(), uses(&["a"]), results(&["a", "x"], ""), ANSWER.to_owned()];
     let decoded: Vec<Message> =
         messages.iter().map(|json| decode_message_text(json.clone()).unwrap()).collect();
-    let all = violations(WireFormat::Anthropic, &decoded, &Groups::of(&decoded));
+    let all = Violation::find(WireFormat::Anthropic, &decoded, &Groups::of(&decoded));
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].to_string(), "message 2: the result for \"x\" answers a call that no message makes");
 }

@@ -1,6 +1,6 @@
-//! Writing a JSON object member by member, always in the order of the calls.
+//! Writes a JSON object member by member, in the order of the calls.
 
-use throughline_transcript::write_json_string;
+use throughline_transcript::JsonStr;
 
 /// An object under construction.
 pub(crate) struct ObjectWriter {
@@ -17,7 +17,7 @@ impl ObjectWriter {
         if self.out.len() > 1 {
             self.out.push(',');
         }
-        write_json_string(name, &mut self.out);
+        JsonStr::write(name, &mut self.out);
         self.out.push(':');
         self.out.push_str(json);
         self

@@ -1,4 +1,4 @@
-//! Values that grow by deltas.
+//! Tests of values that grow by deltas.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn strings_are_appended_and_names_are_not() {
 
 #[test]
 fn halves_of_a_pair_are_joined() {
-    assert_eq!(unescape(inside(RawJson(&grown("text", &[r#""\ud83e""#, r#""\udd80""#])))), "🦀");
+    assert_eq!(JsonStr::unescape(inside(RawJson(&grown("text", &[r#""\ud83e""#, r#""\udd80""#])))), "🦀");
 }
 
 #[test]

@@ -1,9 +1,8 @@
-//! What travels between an agent and a model: requests, answers and streams of events on three wires.
+//! The messages between an agent and a model: requests, answers and streams of events in three wire formats.
 //!
-//! A [`Request`] is an envelope around messages that can be changed and written back byte for byte. A whole response
-//! ([`Answer::decode`]) and a stream ([`StreamDecoder`], or [`SseReader`] and [`AnswerStream`] where the bytes are
-//! forwarded too) give the same [`Answer`]: messages for the history of the wire, and the same in neutral terms. The
-//! writers ([`AnswerDraft::to_response`], [`AnswerDraft::to_stream`]) do the inverse from an [`AnswerDraft`].
+//! A [`Request`] is an envelope around messages that can be changed and written back byte for byte. A whole response ([`Answer::decode`])
+//! and a stream ([`StreamDecoder`]) give the same [`Answer`]: messages for the history in their wire format, and the same content in neutral
+//! terms. The writers ([`AnswerDraft::to_response`], [`AnswerDraft::to_stream`]) do the inverse from an [`AnswerDraft`].
 //!
 //! ```
 //! use throughline_transcript::WireFormat;
@@ -49,5 +48,5 @@ pub use response::ResponseError;
 pub use shape::Shape;
 pub use sse_reader::{SseFrame, SseReader};
 pub use sse_writer::WireEvent;
-pub use stream::{AnswerStream, Flow, Interrupted, Interruption, StreamDecoder, StreamError};
+pub use stream::{Flow, Interrupted, Interruption, StreamDecoder, StreamError};
 pub use translate::{LiveTranslation, TranslationBack};

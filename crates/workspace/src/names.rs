@@ -8,6 +8,9 @@ use syn::{Item, Visibility};
 use crate::imports::{Used, flatten};
 use crate::source::{Crate, ModulePath, Workspace};
 
+/// The crate that programs embed.
+const EMBEDDED: &str = "throughline";
+
 /// Type names with more than one definition, and where each is defined (`crate::module`).
 pub(crate) fn repeated_types(workspace: &Workspace) -> BTreeMap<String, Vec<String>> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -74,9 +77,19 @@ fn add_exports(subject: &Crate, path: &ModulePath, names: &mut BTreeSet<String>)
     }
 }
 
-/// For each crate (by its name in Rust paths), the names of it that other crates mention.
+/// For each crate (by its name in Rust paths), the names of it that other crates mention. The programs in `examples/` count
+/// as users of the crate `throughline`, which exists to be embedded and which no other crate uses.
 pub(crate) fn used_by_others(workspace: &Workspace) -> BTreeMap<String, BTreeSet<String>> {
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut collector = Paths::default();
+    workspace.examples.iter().for_each(|file| collector.visit_file(file));
+    for path in collector.found {
+        if let Some((first, rest)) = path.split_first()
+            && first == EMBEDDED
+        {
+            used.entry(first.clone()).or_default().extend(rest.iter().cloned());
+        }
+    }
     for subject in &workspace.crates {
         let mut collector = Paths::default();
         let items = subject.modules.values().flat_map(|module| &module.items);

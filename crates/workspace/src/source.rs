@@ -37,6 +37,8 @@ impl std::error::Error for SourceError {}
 /// The production code of every crate.
 pub struct Workspace {
     pub(crate) crates: Vec<Crate>,
+    /// The programs in `examples/`: the users of the library that programs embed.
+    pub(crate) examples: Vec<syn::File>,
 }
 
 /// One crate. Its root is `src/lib.rs`, or `src/main.rs` when it has no library.
@@ -62,7 +64,7 @@ pub(crate) struct Module {
 }
 
 impl Workspace {
-    /// Reads the crates in `root/crates`.
+    /// Reads the crates in `root/crates` and the programs in `root/examples`.
     ///
     /// # Errors
     /// When a folder or file cannot be read, or a file does not parse.
@@ -78,7 +80,7 @@ impl Workspace {
                 crates.push(Crate::read(&folder, name)?);
             }
         }
-        Ok(Self { crates })
+        Ok(Self { crates, examples: examples(&root.join("examples"))? })
     }
 }
 
@@ -92,6 +94,19 @@ impl Crate {
         read_file(&root, Vec::new(), true, &mut modules)?;
         Ok(Self { name, ident, is_library, modules })
     }
+}
+
+/// The programs in a folder of examples; none where there is no such folder.
+fn examples(folder: &Path) -> Result<Vec<syn::File>, SourceError> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    files.sort();
+    let parsed = files.iter().map(|file| {
+        let text = fs::read_to_string(file).map_err(|error| SourceError::new(file, error))?;
+        syn::parse_file(&text).map_err(|error| SourceError::new(file, error))
+    });
+    parsed.collect()
 }
 
 fn package_name(manifest: &Path) -> Result<String, SourceError> {

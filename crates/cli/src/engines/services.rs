@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use throughline_engine::{Envelope, SummaryRoute, UpstreamFailureCause};
-use throughline_plugin::{HostServices, ServiceFuture, SummaryParams, SummaryText};
+use throughline_engine::{Envelope, ModelAnswer, SummaryRoute, UpstreamFailureCause};
+use throughline_plugin::{HostServices, ServiceFuture, SummaryParams};
 use throughline_provider::OutgoingCall;
 use throughline_transcript::{Role, text_message};
 use throughline_wire::{CapMember, RequestParts, Streaming, System};
@@ -17,16 +17,16 @@ use crate::app::App;
 use crate::files::write_private;
 use crate::ui::text::on_one_line;
 
-/// The most an engine may keep.
+/// The most bytes that an engine may store.
 const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 
-/// Services for one engine.
+/// The services for one engine.
 pub(crate) struct Services {
     app: Arc<App>,
     engine: String,
     file: PathBuf,
     routes: Vec<SummaryRoute>,
-    /// One change of the file at a time.
+    /// Serialises changes of the file.
     changing: Mutex<()>,
 }
 
@@ -62,7 +62,7 @@ impl Services {
         Box::pin(std::future::ready(changed()))
     }
 
-    async fn ask(route: &SummaryRoute, wish: &SummaryParams) -> Result<SummaryText, String> {
+    async fn ask(route: &SummaryRoute, wish: &SummaryParams) -> Result<ModelAnswer, String> {
         let target = &route.target;
         let parts = RequestParts {
             system: Some(System::Text(&wish.instructions)),
@@ -78,7 +78,7 @@ impl Services {
         let asked = tokio::time::timeout(route.time_limit, target.upstream.send(call, None, &cancel)).await;
         match asked {
             Ok(Ok(received)) => {
-                Ok(SummaryText { text: received.answer.text(), author: target.model.clone() })
+                Ok(ModelAnswer { text: received.answer.text(), author: target.model.clone() })
             }
             Ok(Err(unanswered)) => Err(match &unanswered.cause {
                 UpstreamFailureCause::Trouble(trouble) => format!("{}: {trouble}", target.model),
@@ -90,7 +90,7 @@ impl Services {
 }
 
 impl HostServices for Services {
-    fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, SummaryText> {
+    fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, ModelAnswer> {
         Box::pin(async move {
             let mut problem = "no model for summaries is configured (auxiliary.compression)".to_owned();
             for route in &self.routes {

@@ -161,7 +161,7 @@ fn engines_are_listed_with_what_is_wrong_with_them() {
     assert_eq!(listed["selected"], "window");
     assert_eq!(listed["engines"].as_array().unwrap().len(), 7);
     let unknown = World::with_config("context:\n  engine: nowhere\n");
-    assert!(unknown.seen(&["plugins"]).contains("names `nowhere`, which is not there"));
+    assert!(unknown.seen(&["plugins"]).contains("names `nowhere`, which does not exist"));
 }
 
 /// A world with the example in Rust installed.
@@ -349,7 +349,7 @@ fn is_of(value: &Value, wanted: &Value) -> bool {
 
 #[test]
 fn the_schema_tells_right_from_wrong() {
-    let schema: Value = serde_json::from_str(throughline_plugin::PROTOCOL_SCHEMA).unwrap();
+    let schema: Value = serde_json::from_str(throughline_plugin::ProcessEngine::PROTOCOL_SCHEMA).unwrap();
     let wrong = [
         json!({ "kind": "completed", "view": [] }),
         json!({ "kind": "no_op", "reason": "tired", "detail": "" }),

@@ -2,7 +2,7 @@
 //!
 //! Files are in `tests/golden`; `INSTA_UPDATE=always` writes them anew. Related nets, which are not repeated here:
 //! `basics.rs` (texts of help), `config/src/reference_tests.rs` (every setting is in `default.yaml`),
-//! `gateway/tests/gateway/golden_requests.rs` (bodies at the upstream) and `golden_lists.rs` beside it (routes, API,
+//! `gateway/tests/gateway/golden_requests.rs` and its folder (bodies at the upstream) and `golden_lists.rs` beside it (routes, API,
 //! metrics), `store/src/sqlite/migrate_tests.rs` (tables), `src/args_tests.rs` (commands and flags).
 
 use std::collections::BTreeSet;
@@ -337,7 +337,7 @@ fn engine_protocol_is_the_recorded_one() {
     let mut lines = vec![
         format!("blake3 of the schema: {}", blake3::hash(&schema).to_hex()),
         format!("id of the schema: {}", parsed["$id"].as_str().unwrap()),
-        format!("version: {}", throughline_plugin::PROTOCOL_VERSION),
+        format!("version: {}", throughline_plugin::ProcessEngine::PROTOCOL_VERSION),
     ];
     lines.extend(parsed["$defs"].as_object().unwrap().keys().map(|name| format!("definition: {name}")));
     check_list("engine-protocol", lines);

@@ -70,6 +70,25 @@ fn setup_shows_what_it_changes_and_undo_gives_every_byte_back() {
     assert_eq!(std::fs::read_dir(world.home().join("setup")).unwrap().count(), 0);
 }
 
+/// Two that compact one conversation pay for two summaries, and the second never sees what the first removed.
+#[test]
+fn hermes_is_told_to_leave_compaction_to_the_gateway() {
+    let world = World::new();
+    let shown = run(&world, &["serve", "--show", "hermes"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let (text, off) = (shown.text(), "compression:\n  enabled: false\n");
+    assert!(text.contains("turn Hermes' own compaction off"), "{text}");
+    assert!(text.contains(off), "{text}");
+    let path = world.user().join(".hermes/config.yaml");
+    write(&path, HERMES);
+    let preview = run(&world, &["setup", "hermes", "--dry-run"]).text();
+    assert!(preview.contains("+compression:\n+  enabled: false\n"), "{preview}");
+    run(&world, &["setup", "hermes", "--yes"]);
+    assert!(read(&path).contains(off), "{}", read(&path));
+    run(&world, &["setup", "hermes", "--undo", "--yes"]);
+    assert_eq!(read(&path), HERMES);
+}
+
 #[test]
 fn undo_keeps_what_the_client_wrote_since() {
     let world = World::new();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use throughline_transcript::{RawJson, unescape};
+use throughline_transcript::{JsonStr, RawJson};
 
 /// Members that hold what was printed.
 const PRINTED_KEYS: &[&str] = &["output", "stdout", "content", "result", "text"];
@@ -41,7 +41,7 @@ pub(crate) fn hits(answer: &str) -> Option<u32> {
 /// The text as a person would read it: JSON without its escapes, anything else as it is.
 pub(crate) fn readable(answer: Cow<'_, str>) -> Cow<'_, str> {
     if answer.trim_start().starts_with(['{', '[']) && answer.contains('\\') {
-        return Cow::Owned(unescape(&answer));
+        return Cow::Owned(JsonStr::unescape(&answer));
     }
     answer
 }

@@ -1,12 +1,14 @@
 //! How a call ended, as far as its result shows: ok, failed or unknown.
 //!
 //! [`read_status`] is a pure function of the result. Success needs evidence: a flag in the wire format, exit status
-//! zero, or a test runner or build tool that reports success. A result without evidence is [`CallStatus::Unknown`], and
-//! one that reports a failure is never [`CallStatus::Ok`], whatever else it says. The formats of agents and tools are in
-//! `status_readers.rs`, one reader each.
+//! zero, or a test runner or build tool that reports success. That something was printed is no evidence, and the status of
+//! a pipeline is that of its last command. A result without evidence is [`CallStatus::Unknown`], and one that reports a
+//! failure is never [`CallStatus::Ok`], whatever else it says. The formats of agents and tools are in
+//! `status_readers.rs`, one reader each; what an absent mark means is in `contract.rs`.
 
+use super::contract::AbsentMark;
 use super::family::ToolFamily;
-use super::looking::only_looks;
+use super::looking::{hides_status, only_looks};
 use super::status_readers::{
     ENVELOPE, ERROR_TEXT, EXIT_STATEMENT, LOOSE_ERROR, Report, TEST_AND_BUILD, is_not_finished,
 };
@@ -28,7 +30,7 @@ pub enum CallStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Evidence {
-    /// The wire's own mark on the result (`is_error`).
+    /// The wire's own mark on the result (`is_error`), or its absence where the tool marks every failure.
     Mark,
     /// Members of a JSON object around the output: `exit_code`, `success`, `error`.
     Envelope,
@@ -51,6 +53,18 @@ pub struct CallAnswer<'a> {
     pub text: &'a str,
     /// What the wire marks: `Some(true)` for an error, `Some(false)` for an explicit success, `None` for nothing.
     pub is_error: Option<bool>,
+    /// What `None` in `is_error` means.
+    pub absent_mark: AbsentMark,
+}
+
+impl CallAnswer<'_> {
+    /// Whether the mark of the wire, or its absence, says that the call succeeded.
+    fn is_marked_success(&self) -> bool {
+        match self.is_error {
+            Some(is_error) => !is_error,
+            None => self.absent_mark == AbsentMark::IsSuccess,
+        }
+    }
 }
 
 /// How a call ended, and how we know.
@@ -110,6 +124,7 @@ pub(super) fn read_status(answer: &CallAnswer<'_>, printed: &str) -> StatusReadi
         return StatusReading::new(status, exit, Evidence::Summary);
     }
     // The status of a pipeline or list is that of its last command, so zero says little about the others.
+    let says_zero = says_zero || answer.is_marked_success();
     let zero_is_final = says_zero && (looks || is_simple(answer.command));
     if !zero_is_final && (LOOSE_ERROR.read)(printed).failed {
         let status = if looks { CallStatus::Unknown } else { CallStatus::Failed };
@@ -126,10 +141,12 @@ fn positive(
     summary: Report,
     exit: Option<i32>,
 ) -> StatusReading {
+    // What only looks shows what it found, and that is its result, cut by a pipe or not.
+    let is_hidden = hides_status(answer.command) && !only_looks(answer.command);
     let evidence = [
-        (answer.is_error == Some(false), Evidence::Mark),
-        (envelope.succeeded, Evidence::Envelope),
-        (stated.succeeded, Evidence::ExitStatement),
+        (!is_hidden && answer.is_marked_success(), Evidence::Mark),
+        (!is_hidden && envelope.succeeded, Evidence::Envelope),
+        (!is_hidden && stated.succeeded, Evidence::ExitStatement),
         (summary.succeeded, Evidence::Summary),
     ];
     match evidence.iter().find(|(found, _)| *found) {

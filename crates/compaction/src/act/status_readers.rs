@@ -327,6 +327,8 @@ const WHOLE_LINES: &[(&str, Report)] = &[
     ("FAILED", Report::FAILED),
     ("PASS", Report::SUCCEEDED),
     ("OK", Report::SUCCEEDED),
+    // golangci-lint
+    ("0 issues.", Report::SUCCEEDED),
     ("Killed", Report::FAILED),
 ];
 
@@ -355,6 +357,7 @@ const LETTERS: &[&str] = &[
     "ELIFECYCLE",
     "ERR",
     "roblem",
+    "issues",
 ];
 
 /// For every byte, which of [`VERDICTS`] begin with it: one bit each.

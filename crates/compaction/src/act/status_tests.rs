@@ -1,6 +1,7 @@
 //! Each format in which the end of a command is reported, and the property that a reported failure is never ok.
 
 use proptest::prelude::*;
+use throughline_transcript::Role;
 
 use super::CallStatus::{Failed, Ok, Unknown};
 use super::*;
@@ -8,7 +9,8 @@ use crate::act::status_readers::{Reader, may_count, read_counts};
 
 fn read(command: &str, text: &str, is_error: Option<bool>) -> StatusReading {
     let printed = crate::act::envelope::unwrapped(text);
-    let answer = CallAnswer { family: ToolFamily::Run, command, text, is_error };
+    let answer =
+        CallAnswer { family: ToolFamily::Run, command, text, is_error, absent_mark: AbsentMark::SaysNothing };
     read_status(&answer, printed.as_deref().unwrap_or(text))
 }
 
@@ -159,6 +161,8 @@ fn summaries_of_test_runners_are_read() {
             ("npm error code ELIFECYCLE", Failed, None),
             ("✖ 3 problems (2 errors, 1 warning)", Unknown, None),
             ("All checks passed!", Ok, None),
+            ("0 issues.", Ok, None),
+            ("0 issues were found in the cellar", Unknown, None),
             ("[main 4be1c90f] Count each row once\n 1 file changed, 2 insertions(+)", Ok, None),
             ("[main] not a commit", Unknown, None),
             ("Success: no issues found in 3 source files", Ok, None),
@@ -183,13 +187,65 @@ fn marks_of_the_wire_are_evidence_and_their_absence_is_none() {
         Unknown
     );
     let other = |text: &str, is_error| {
-        let answer = CallAnswer { family: ToolFamily::Read, command: "", text, is_error };
+        let answer = CallAnswer {
+            family: ToolFamily::Read,
+            command: "",
+            text,
+            is_error,
+            absent_mark: AbsentMark::SaysNothing,
+        };
         read_status(&answer, text).status
     };
     assert_eq!(other("1 failed, 3 passed", None), Unknown, "a file that speaks of failures");
     assert_eq!(other("1 failed, 3 passed", Some(false)), Ok);
     assert_eq!(other("Error: no such file", None), Failed);
     assert_eq!(other("<tool_use_error>File does not exist.</tool_use_error>", None), Failed);
+}
+
+#[test]
+fn an_absent_mark_is_success_where_the_tool_marks_every_failure() {
+    let read = |tool: &str, role: Role, command: &str, text: &str| {
+        let absent_mark = AbsentMark::of(tool, role);
+        let answer = CallAnswer { family: ToolFamily::of(tool), command, text, is_error: None, absent_mark };
+        read_status(&answer, text).status
+    };
+    assert_eq!(read("Bash", Role::User, "make", "built"), Ok, "Claude Code on Anthropic Messages");
+    assert_eq!(read("Bash", Role::User, "make", ""), Ok);
+    assert_eq!(read("Bash", Role::User, "make", "Exit code 2\nno rule"), Failed);
+    assert_eq!(read("Bash", Role::User, "make | tail", "built"), Unknown, "a pipe hides the status");
+    assert_eq!(read("Bash", Role::Tool, "make", "built"), Unknown, "the wire format has no mark");
+    assert_eq!(read("bash", Role::User, "make", "built"), Unknown, "not known to mark a status");
+    for tool in ["terminal", "shell", "exec_command", "execute_command", "run_shell_command"] {
+        assert_eq!(read(tool, Role::User, "make", "built"), Unknown, "{tool}");
+    }
+}
+
+#[test]
+fn a_pipe_hides_the_status_of_what_stands_before_it() {
+    let zero = r#"{"output":"built","exit_code":0}"#;
+    let cases = [
+        ("make", Ok),
+        ("make | tail -5", Unknown),
+        ("make 2>&1 |& tee log", Unknown),
+        ("cd a && make | tail", Unknown),
+        ("make | tail; git stash pop", Ok),
+        ("make | grep x && ./run", Ok),
+        ("make | tail;", Unknown),
+        ("make || true", Unknown),
+        ("make || :; ls", Unknown),
+        ("make || make again", Ok),
+        ("set -o pipefail; make | tail", Ok),
+        ("make --only 'a|b' \"c|d\" e\\|f", Ok),
+        ("make >| log", Ok),
+        ("ls | head", Ok),
+        ("cat a.json | jq .", Ok),
+    ];
+    for (command, status) in cases {
+        assert_eq!(read(command, zero, None).status, status, "{command}: a stated zero");
+        assert_eq!(read(command, "built", Some(false)).status, status, "{command}: a mark of success");
+        assert_eq!(read(command, "built", None).status, Unknown, "{command}: nothing but output");
+        assert_eq!(read(command, "3 passed in 0.1s", None).status, Ok, "{command}: the output says it");
+    }
 }
 
 #[test]

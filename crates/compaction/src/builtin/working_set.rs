@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use throughline_transcript::{Part, RawJson, unescape_into};
+use throughline_transcript::{JsonStr, Part, RawJson};
 
 use crate::act::{Act, ToolFamily, is_member_name, one_line};
 use crate::anchors::{AnchorKind, scan_anchors};
@@ -519,7 +519,7 @@ fn push_new_text(arguments: RawJson<'_>, out: &mut String) {
 /// Appends a string of arguments to a buffer. Says whether it is one.
 fn push_text(value: RawJson<'_>, out: &mut String) -> bool {
     let inner = value.0.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inner.map(|inner| unescape_into(inner, out)).is_some()
+    inner.map(|inner| JsonStr::unescape_into(inner, out)).is_some()
 }
 
 /// The file or the command under which a call is listed.

@@ -341,8 +341,6 @@ pub(super) struct StateReader {
     pub(super) settled_at: u32,
     /// A command of the client that may turn out to be a request.
     pub(super) command: Option<(u32, String)>,
-    /// A run has been answered with a status other than zero.
-    pub(super) states_exit: bool,
     /// Items added one by one, so far.
     pub(super) items: u32,
     /// Somebody other than the client has spoken.

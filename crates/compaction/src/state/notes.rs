@@ -3,7 +3,7 @@
 use throughline_transcript::{Message, Part};
 
 use crate::document::SummaryDocument;
-use crate::preface::find_summary;
+use crate::preface::SummaryFrame;
 use crate::sections::Section;
 
 use super::lists::{TodoItem, TodoSource, TodoStatus, marks};
@@ -32,7 +32,7 @@ pub(super) fn notes_in(index: u32, message: &Message) -> Option<(SummaryDocument
     if !message.parts().first().is_some_and(begins) {
         return None;
     }
-    let found = find_summary(message)?;
+    let found = SummaryFrame::find(message)?;
     let kept = found.kept.and_then(|kept| u32::try_from(kept).ok()).unwrap_or(0);
     Some((SummaryDocument::parse(&found.body), kept))
 }

@@ -1,11 +1,11 @@
 //! Reading messages into the state, one at a time.
 
-use throughline_transcript::{Message, Part, Role, strip_injected};
+use throughline_transcript::{Message, Part, Role};
 
 use crate::act::{Act, ToolFamily, one_line, slice_start};
 use crate::anchors::scan_anchors;
 use crate::facts::Facts;
-use crate::preface::{begins_notes, is_acknowledgement};
+use crate::preface::{SummaryFrame, begins_notes};
 
 use super::checks::check_of;
 use super::entities::names_in;
@@ -47,8 +47,8 @@ impl State {
                 }
             }
         }
-        let is_kept =
-            !matches!(message.role(), Role::System | Role::Developer) && !is_acknowledgement(message);
+        let is_kept = !matches!(message.role(), Role::System | Role::Developer)
+            && !SummaryFrame::is_acknowledgement(message);
         if is_kept && self.reader.noted.is_some() {
             self.count_kept(index);
         }
@@ -59,7 +59,7 @@ impl State {
             return;
         }
         let text = message.text();
-        let own = strip_injected(&text);
+        let own = Message::strip_injected(&text);
         if !own.is_empty() {
             let text = facts.mask(&one_line(own, MAX_RULE_CHARS)).into_owned();
             self.constraints.push(Constraint { message: index, text, strength: 3 });
@@ -241,7 +241,7 @@ impl State {
     }
 
     fn read_agent(&mut self, index: u32, message: &Message, facts: &Facts) {
-        if is_acknowledgement(message) {
+        if SummaryFrame::is_acknowledgement(message) {
             return;
         }
         if let Some((at, command)) = self.reader.command.take() {

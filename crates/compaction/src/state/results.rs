@@ -22,12 +22,12 @@ const FOUND_FILES: usize = 8;
 impl State {
     pub(super) fn read_results(&mut self, index: u32, message: &Message, facts: &Facts) {
         for (position, part) in message.parts().iter().enumerate() {
-            let Part::ToolResult { content, is_error, .. } = part else { continue };
+            let Part::ToolResult { content, .. } = part else { continue };
             let text = message.result_text(content);
             let act = facts.answered_by(index as usize, position);
             let refused = refusal(&text);
             if let Some(act) = act {
-                self.read_answer(index, act, &text, refused.is_some(), *is_error, facts);
+                self.read_answer(index, act, &text, refused.is_some(), facts);
             }
             if let Some(Refusal::Words(words)) = refused {
                 let words = facts.mask(&words).into_owned();
@@ -36,22 +36,13 @@ impl State {
         }
     }
 
-    fn read_answer(
-        &mut self,
-        index: u32,
-        act: &Act,
-        text: &str,
-        refused: bool,
-        is_error: Option<bool>,
-        facts: &Facts,
-    ) {
+    fn read_answer(&mut self, index: u32, act: &Act, text: &str, refused: bool, facts: &Facts) {
         let failed = act.came_to_nothing() || refused;
         match act.family {
             ToolFamily::Run => {
                 let Some(outcome) = &act.outcome else { return };
-                self.reader.states_exit |= outcome.exit.is_some_and(|code| code != 0) || is_error.is_some();
                 let shown = readable(facts.mask_part(index, text));
-                let mut run = run(act, outcome, &shown, self.reader.states_exit);
+                let mut run = run(act, outcome, &shown);
                 if refused {
                     run.outcome = RunOutcome::Refused;
                     run.lines.clear();

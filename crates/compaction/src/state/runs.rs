@@ -67,11 +67,10 @@ const MAX_COMMAND_CHARS: usize = 200;
 /// The beginning and the end of an output are looked at.
 const WINDOW_BYTES: usize = 4 * 1024;
 
-/// Reads a run. `states_exit`: this agent's tool has stated a status other than zero before, so that an answer without one
-/// is an answer of zero.
-pub(super) fn run(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool) -> Run {
+/// Reads a run.
+pub(super) fn run(act: &Act, outcome: &ActOutcome, printed: &str) -> Run {
     let looks = only_looks(&act.target);
-    let ended = ended(act, outcome, printed, states_exit, looks);
+    let ended = ended(act, outcome, printed, looks);
     let lines = match ended {
         RunOutcome::Failed => failing_lines(outcome, printed),
         RunOutcome::Refused => Vec::new(),
@@ -130,7 +129,7 @@ fn hides_verdict(command: &str, outcome: &ActOutcome, printed: &str) -> bool {
         && !printed.trim().is_empty()
 }
 
-fn ended(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool, looks: bool) -> RunOutcome {
+fn ended(act: &Act, outcome: &ActOutcome, printed: &str, looks: bool) -> RunOutcome {
     if outcome.not_run {
         return RunOutcome::Refused;
     }
@@ -152,14 +151,8 @@ fn ended(act: &Act, outcome: &ActOutcome, printed: &str, states_exit: bool, look
     if !looks && windows(printed).iter().any(|window| window.lines().any(is_diagnostic)) {
         return RunOutcome::Failed;
     }
-    let is_piped = act.target.contains('|');
-    let printed_something = printed.trim().len() > 1;
-    if hides_verdict(&act.target, outcome, printed) {
-        return RunOutcome::Unknown;
-    }
-    // A pipe hides the status: what was printed is the only evidence. Without one, an agent that states a failure and
-    // states none here has seen a success.
-    if printed_something || (states_exit && !is_piped) { RunOutcome::Ok } else { RunOutcome::Unknown }
+    // What was printed is no evidence of success.
+    RunOutcome::Unknown
 }
 
 /// Whether an output says that the command goes on in the background.

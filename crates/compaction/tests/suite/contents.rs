@@ -1,6 +1,6 @@
 //! What gets into a summary: the focus most of the room, secrets never, facts with what they are.
 
-use throughline_compaction::{Section, SummaryDocument, find_summary};
+use throughline_compaction::{Section, SummaryDocument, SummaryFrame};
 use throughline_transcript::WireFormat;
 
 use crate::harness::{Case, Setup, text_tokens};
@@ -91,7 +91,8 @@ fn secrets_never_get_into_a_summary() {
         let attempt = case.compact(&Setup::window(12_000));
         assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
         let after = case.after(&attempt);
-        let summary = after.messages.iter().find(|message| find_summary(message).is_some()).unwrap().text();
+        let summary =
+            after.messages.iter().find(|message| SummaryFrame::find(message).is_some()).unwrap().text();
         for (line, secret) in SECRETS {
             assert!(
                 !summary.contains(secret),

@@ -1,6 +1,6 @@
 //! Conversations that were compacted before, by us or by Hermes: one summary afterwards, brought up to date.
 
-use throughline_compaction::{Attempt, Entry, Maker, Section, SummaryDocument, SummaryFrame, find_summary};
+use throughline_compaction::{Attempt, Entry, Maker, Section, SummaryDocument, SummaryFrame};
 use throughline_transcript::WireFormat;
 
 use crate::harness::{Case, Setup};
@@ -136,7 +136,7 @@ fn two_summaries_become_one() {
     let case = talk.case();
     let (attempt, summary) = completed(&case, &Setup::window(20_000).unforced());
     let after = case.after(&attempt);
-    assert_eq!(after.messages.iter().filter(|message| find_summary(message).is_some()).count(), 1);
+    assert_eq!(after.messages.iter().filter(|message| SummaryFrame::find(message).is_some()).count(), 1);
     assert_eq!(texts(&summary, Section::Constraints), ["Never drop a table; ask me first."]);
 }
 
@@ -182,7 +182,7 @@ fn a_second_compaction_continues_where_the_first_left_off() {
         }
         assert_eq!(texts(&second, Section::ActiveTask), ["Then raise it to 45."], "{wire_format}");
         let after = case.after(&attempt);
-        let frame = after.messages.iter().find_map(find_summary).unwrap();
+        let frame = after.messages.iter().find_map(SummaryFrame::find).unwrap();
         assert_eq!(frame.kept, Some(attempt.plan.as_ref().unwrap().tail.len()), "{wire_format}");
     }
 }
@@ -199,7 +199,7 @@ fn a_summary_knows_how_many_messages_it_stands_for() {
         let (attempt, _) = completed(&case, &setup);
         let plan = attempt.plan.as_ref().unwrap();
         let after = case.after(&attempt);
-        let found = after.messages.iter().find_map(find_summary).unwrap();
+        let found = after.messages.iter().find_map(SummaryFrame::find).unwrap();
         let shown = after.messages.len() - 1 - usize::from(plan.acknowledge);
         assert_eq!(found.messages + shown, said, "round {round}");
         let mut talk = Talk::after(&after);

@@ -117,7 +117,7 @@ fn what_a_model_left_out_is_attached() {
     // Each with the message it stands in.
     for fact in &facts.attached_facts {
         let json = case.messages[fact.message].json().to_owned();
-        let source = throughline_transcript::unescape(&json);
+        let source = throughline_transcript::JsonStr::unescape(&json);
         assert!(source.contains(&fact.text) || json.contains(&fact.text), "{fact:?} is not in its message");
     }
 }

@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use throughline_compaction::{
     Attempt, Budgets, Conversation, Options, PayCheck, PruneRules, RuleSummariser, Summariser, ViewItem,
-    compact,
 };
 use throughline_redact::Redactor;
 use throughline_testkit::GeneratedList;
@@ -79,7 +78,7 @@ impl Case {
             count_message: &message_tokens,
             clock_us: &|| 0,
         };
-        pollster::block_on(compact(&conversation, &options, summariser))
+        pollster::block_on(conversation.compact(&options, summariser))
     }
 
     /// The bytes of every item of a view.

@@ -1,9 +1,7 @@
 //! What must hold after every attempt, said as checks that name what is wrong.
 
-use throughline_compaction::{
-    Attempt, Outcome, Plan, RenditionKind, SummaryFrame, Synthetic, ViewItem, find_summary,
-};
-use throughline_transcript::{Message, Role, ViolationKind, violations};
+use throughline_compaction::{Attempt, Outcome, Plan, RenditionKind, SummaryFrame, Synthetic, ViewItem};
+use throughline_transcript::{Message, Role, Violation, ViolationKind};
 
 use crate::harness::Case;
 
@@ -44,7 +42,7 @@ fn check_completed(case: &Case, attempt: &Attempt) -> Check {
     let plan = attempt.plan.as_ref().ok_or("completed without a plan")?;
     check_ranges(case, plan)?;
     let after = case.after(attempt);
-    let broken = violations(case.wire_format, &after.messages, &after.groups);
+    let broken = Violation::find(case.wire_format, &after.messages, &after.groups);
     hold!(broken.is_empty(), "the view breaks rules: {broken:?}");
     check_neighbours(&attempt.items, &after.messages)?;
     check_summary(&attempt.items, &after.messages)?;
@@ -89,7 +87,7 @@ fn check_neighbours(items: &[ViewItem], view: &[Message]) -> Check {
 /// Exactly one summary, with tag and end marker, and it is the one we made.
 fn check_summary(items: &[ViewItem], view: &[Message]) -> Check {
     let ours: Vec<usize> = (0..items.len()).filter(|at| matches!(items[*at], ViewItem::Summary(_))).collect();
-    let known: Vec<usize> = (0..view.len()).filter(|at| find_summary(&view[*at]).is_some()).collect();
+    let known: Vec<usize> = (0..view.len()).filter(|at| SummaryFrame::find(&view[*at]).is_some()).collect();
     hold!(ours.len() == 1, "{} items are summaries", ours.len());
     hold!(known == ours, "summaries are known at {known:?} but stand at {ours:?}");
     let text = view[ours[0]].text();
@@ -209,7 +207,7 @@ pub(crate) fn check_repaired(case: &Case, attempt: &Attempt) -> Check {
         };
     }
     let after = case.after(attempt);
-    let broken = violations(case.wire_format, &after.messages, &after.groups);
+    let broken = Violation::find(case.wire_format, &after.messages, &after.groups);
     let paired = broken.iter().find(|violation| {
         matches!(
             violation.kind,

@@ -1,6 +1,6 @@
 //! A long session with a tiny window: how its size goes up and down over three hundred steps, and what survives.
 
-use throughline_compaction::{Section, find_summary};
+use throughline_compaction::{Section, SummaryFrame};
 use throughline_testkit::Rng;
 use throughline_transcript::WireFormat;
 
@@ -65,7 +65,7 @@ fn walk(wire_format: WireFormat) -> Walk {
         }
         let after = case.after(&attempt);
         let summary = attempt.summary.as_ref().unwrap();
-        let found = after.messages.iter().find_map(find_summary).unwrap();
+        let found = after.messages.iter().find_map(SummaryFrame::find).unwrap();
         told.push(format!(
             "step {step:>3}: {:>5} -> {:>4} tokens, {:>3} -> {:>2} messages; summary {:>4} tokens for {:>3} messages, actions up to {}",
             attempt.report.tokens.before,
@@ -106,7 +106,10 @@ fn a_long_session_stays_within_its_window() {
         let walk = walk(wire_format);
         // The threshold is half of the window, and one step is small: the window is never filled.
         assert!(walk.highest_tokens < WINDOW_TOKENS * 6 / 10, "{wire_format}: {}", walk.highest_tokens);
-        assert_eq!(walk.case.messages.iter().filter(|message| find_summary(message).is_some()).count(), 1);
+        assert_eq!(
+            walk.case.messages.iter().filter(|message| SummaryFrame::find(message).is_some()).count(),
+            1
+        );
         pictures.push(format!("{wire_format}\n{}", walk.told.join("\n")));
     }
     let scenario = format!(

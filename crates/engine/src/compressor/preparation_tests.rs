@@ -1,9 +1,10 @@
-//! Prepared or not, the same result: the same head, a tail by the same rules, and words around the summary that are true.
+//! Tests that a compaction has the same result with and without a prepared summary: the same head, a tail by the same rules, and correct
+//! text around the summary.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use throughline_compaction::{Summariser, find_summary, is_acknowledgement};
+use throughline_compaction::{Summariser, SummaryFrame};
 use throughline_transcript::{Message, Role, SharedText, WireFormat, decode_message, text_message};
 
 use super::*;
@@ -27,14 +28,14 @@ async fn engine(model: &ModelInForce) -> (Compressor, Arc<LoggingSummariser>) {
     (engine, diary)
 }
 
-/// A view in its parts: the items before the summary, the summary's text, the items behind it.
+/// Splits a view into the items before the summary, the summary's text, and the items after it.
 fn parts(done: &CompactedView) -> (Vec<NewItem>, Message, Vec<NewItem>) {
     let at = done.view.iter().position(|item| matches!(item, NewItem::Summary { .. })).unwrap();
     let NewItem::Summary { json } = &done.view[at] else { panic!("no summary") };
     let summary = decode_message(SharedText::new(json.clone())).unwrap();
     let is_ours = |item: &NewItem| match item {
         NewItem::Synthetic { json, .. } => {
-            is_acknowledgement(&decode_message(SharedText::new(json.clone())).unwrap())
+            SummaryFrame::is_acknowledgement(&decode_message(SharedText::new(json.clone())).unwrap())
         }
         _ => false,
     };
@@ -50,15 +51,15 @@ fn tokens_of(items: &[NewItem], conversation: &Snapshot) -> u64 {
     items.iter().map(size).sum()
 }
 
-/// What came of both ways.
+/// The results of both ways.
 struct BothWays {
     at_once: CompactedView,
     prepared: CompactedView,
-    /// How often somebody was asked for a summary that was prepared.
+    /// Number of summary requests while preparing.
     pages: usize,
 }
 
-/// Compacts a conversation as it stands, and with a summary that was prepared when it had `early` messages.
+/// Compacts a conversation once directly, and once with a summary prepared when it had `early` messages.
 async fn both_ways(
     wire_format: WireFormat,
     all: &[Message],
@@ -82,7 +83,7 @@ async fn both_ways(
     }
 }
 
-/// A conversation whose first message has about so many characters.
+/// A conversation whose first message has about this many characters.
 fn begun_with(wire_format: WireFormat, messages: usize, bytes: usize, first_chars: usize) -> Vec<Message> {
     let mut all = session(wire_format, messages, bytes);
     let first = all.iter().position(|message| message.role() == Role::User).unwrap_or(0);
@@ -106,15 +107,15 @@ fn holds(ways: &BothWays, now: &Snapshot, window_tokens: u64, what: &str) {
         "{what}: nothing that is kept at once goes"
     );
     assert_eq!(prepared_tail.last(), tail.last(), "{what}: the end is the end");
-    let found = find_summary(&summary).unwrap();
+    let found = SummaryFrame::find(&summary).unwrap();
     assert_eq!(found.kept, Some(prepared_tail.len()), "{what}: the preface says what follows");
     assert!(ways.prepared.report.prepared, "{what}");
     assert_eq!(ways.prepared.report.messages.before, now.messages.len() as u64, "{what}");
     assert_eq!(ways.prepared.report.messages.after, ways.prepared.view.len() as u64, "{what}");
 }
 
-/// The way it happens: prepared at four fifths of the threshold, used at the threshold, with a first message that fits
-/// half a tail of the threshold but not of the moment it was prepared.
+/// The usual case: prepared at four fifths of the threshold and used at the threshold, with a first message that fits half a tail at the
+/// threshold but not at the time of preparation.
 #[tokio::test]
 async fn a_head_that_fits_is_kept_by_a_summary_that_was_prepared() {
     for wire_format in WireFormat::ALL {

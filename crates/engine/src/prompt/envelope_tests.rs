@@ -1,11 +1,13 @@
-//! What stands around the messages, with and without a note about a summary.
+//! Tests of the parts around the messages, with and without a note about a summary.
 
-use throughline_compaction::SYSTEM_NOTE;
+use throughline_compaction::SummaryFrame;
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl};
 use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{Request, RequestParts, System};
 
 use super::{CurrentEnvelope, Envelope, SystemNote};
+
+const SYSTEM_NOTE: &str = SummaryFrame::SYSTEM_NOTE;
 
 fn envelope(wire_format: WireFormat, system: System<'_>) -> Envelope {
     let parts = RequestParts { system: Some(system), ..RequestParts::new("m") };

@@ -1,11 +1,11 @@
-//! What is read from a view for the decision in money.
+//! Tests of the figures read from a view for decisions by cost.
 
-use throughline_transcript::{DecodeOptions, Message, decode};
+use throughline_transcript::{DecodeOptions, Message, Transcript};
 
 use super::{answers, growth, rereads};
 
 fn messages(json: &str) -> Vec<Message> {
-    decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap().messages
+    Transcript::decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap().messages
 }
 
 const READS: &str = r#"[

@@ -1,9 +1,9 @@
-//! Models at upstreams, with everything a call needs: limits, prices, time limits and wire format.
+//! Models at upstreams, with everything a call needs: limits, prices, timeouts and wire format.
 
 use std::sync::Arc;
 
-use throughline_engine::{ManagedSession, ModelTarget, PriceSource, learnt_window};
-use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec, learnt_scope};
+use throughline_engine::{ManagedSession, ModelTarget, PriceSource};
+use throughline_models::{ModelAtEndpoint, ModelFactSources, ModelSpec};
 use throughline_provider::{Endpoint, EndpointKind, TimeLimits};
 use throughline_tokens::{Catalogue, Usage};
 use throughline_transcript::WireFormat;
@@ -44,7 +44,7 @@ impl Tenant {
         Ok(target.for_wire(wire, &self.setup.host, left_out))
     }
 
-    /// The model a request is for.
+    /// The model that a request names, with the options of the request.
     pub(crate) async fn target_of(&self, turn: &ManagedRequest) -> Result<ModelTarget, GatewayError> {
         let mut target =
             self.target_for(turn.endpoint.clone(), &turn.model, turn.request.wire_format()).await?;
@@ -68,9 +68,10 @@ impl Tenant {
     /// The known facts about a model at an upstream.
     pub(crate) async fn model_at(&self, endpoint: Endpoint, model: &str) -> ModelAtEndpoint {
         let (store, host) = (Arc::clone(&self.setup.store), Arc::clone(&self.setup.host));
-        let scope = learnt_scope(&endpoint, model);
-        let learnt =
-            tokio::task::spawn_blocking(move || learnt_window(store.as_ref(), &scope, host.now_ms()));
+        let scope = ModelAtEndpoint::learnt_scope(&endpoint, model);
+        let learnt = tokio::task::spawn_blocking(move || {
+            ModelTarget::learnt_window(store.as_ref(), &scope, host.now_ms())
+        });
         let learnt = learnt.await.ok().and_then(Result::ok).flatten();
         let config = self.config.now();
         let settings = config.settings.as_ref();
@@ -96,8 +97,8 @@ impl Tenant {
     }
 }
 
-/// Who sells the models of an upstream. Clients ask for models of real providers by name; an address of the operator's own
-/// is a way to them, so that the list price of the maker holds.
+/// The seller whose prices apply at an upstream. Clients request models of real providers by name; an address of the operator's own leads
+/// to one of them, so that the maker's list price applies.
 fn seller_at(kind: EndpointKind) -> &'static str {
     match kind {
         EndpointKind::Custom => "",

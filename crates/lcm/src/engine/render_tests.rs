@@ -1,6 +1,6 @@
-//! What a view shows of nodes.
+//! Tests of how a view shows nodes.
 
-use throughline_compaction::find_summary;
+use throughline_compaction::SummaryFrame;
 use throughline_store::{MessageRun, SessionId, SummaryId, SummaryNode};
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
@@ -55,7 +55,7 @@ fn nodes_before_a_new_node_keep_their_bytes() {
 fn the_message_is_known_again_by_every_engine() {
     let text = message_text(&notes(&[node(4, 0, 9, "building")]), 9, 5);
     let message = decode_message_text(text_message(WireFormat::Chat, Role::User, &text)).unwrap();
-    let found = find_summary(&message).unwrap();
+    let found = SummaryFrame::find(&message).unwrap();
     assert_eq!((found.messages, found.kept), (9, Some(5)));
     let document = SummaryDocument::parse(&found.body);
     assert_eq!(document.entries(Section::Goal)[0].text, "building");

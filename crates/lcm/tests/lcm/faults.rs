@@ -15,7 +15,7 @@ use throughline_store::{
     StoreLayer, StoreMethod,
 };
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Message, Transcript, WireFormat};
 
 use crate::support::{Stage, owner};
 
@@ -79,7 +79,7 @@ impl StoreLayer for Stopping {
 
 fn coding(messages: usize, seed: u64) -> Vec<Message> {
     let json = big_transcript(WireFormat::Chat, messages * 600, messages, seed);
-    decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
+    Transcript::decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
 }
 
 fn limits() -> LcmLimits {

@@ -9,7 +9,7 @@ use throughline_lcm::LcmLimits;
 use throughline_store::SummaryId;
 use throughline_testkit::big_transcript;
 use throughline_tokens::TokenModel;
-use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Message, Transcript, WireFormat};
 
 use crate::support::{Act, Script, Stage, owner};
 
@@ -17,7 +17,7 @@ const NOTES: &str = "## Goal\n- Ship the release.\n## Constraints & Preferences\
 
 fn coding(messages: usize, seed: u64) -> Vec<Message> {
     let json = big_transcript(WireFormat::Anthropic, messages * 900, messages, seed);
-    decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
+    Transcript::decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
 }
 
 fn stage() -> Stage {

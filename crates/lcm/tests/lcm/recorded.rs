@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use throughline_lcm::LcmLimits;
 use throughline_testkit::{Missing, skip};
-use throughline_transcript::{DecodeOptions, Transcript, decode};
+use throughline_transcript::{DecodeOptions, Transcript};
 
 use crate::properties::fold_in_pieces;
 use crate::support::Stage;
@@ -30,7 +30,7 @@ fn session(path: &Path) -> Option<Transcript> {
         let packed = std::mem::take(&mut bytes);
         flate2::read::MultiGzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).ok()?;
     }
-    decode(bytes, &DecodeOptions::default()).ok()
+    Transcript::decode(bytes, &DecodeOptions::default()).ok()
 }
 
 #[tokio::test]

@@ -1,26 +1,27 @@
 //! Conversations in a record, compacted by the engine through the managed call.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use throughline_compaction::{
-    Maker, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, find_summary,
+    Maker, SummariseError, Summariser, SummaryDocument, SummaryFrame, SummaryFuture, SummaryRequest,
 };
 use throughline_engine::{
     Automatic, CallPolicy, CompactionResult, CompressRequest, Host, LockPolicy, ManagedSession,
-    ManualCompaction, ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelTarget, PieceSender, PriceSource,
-    RecordPolicy, SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy, Upstream,
-    UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
+    ManualCompaction, ModelAnswer, ModelQuestion, ModelTarget, PieceSender, PriceSource, RecordPolicy,
+    SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamFailure,
+    UpstreamFailureCause, UpstreamFuture,
 };
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallReader};
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::{
     CallNames, Holder, IdLength, Millis, NewMessage, NewSession, NodeLink, Origin, Owner, SessionId,
-    SqliteStore, Store, SummaryId, ViewMessage, node_problems,
+    SqliteStore, Store, SummaryId, ViewMessage,
 };
 use throughline_tokens::{ContentProfile, LimitPolicy, TokenModel};
-use throughline_transcript::{Groups, Message, WireFormat, violations};
+use throughline_transcript::{Groups, Message, Violation, WireFormat};
 use tokio_util::sync::CancellationToken;
 
 /// A clock that goes on with every look, and numbers that only count up.
@@ -115,7 +116,10 @@ impl SummariserSource for Scripted {
         Arc::new(Scripted(Arc::clone(&self.0)))
     }
 
-    fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
+    fn answer<'a>(
+        &'a self,
+        question: &'a ModelQuestion<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>> {
         self.0.questions.lock().unwrap().push(question.text.to_owned());
         let number =
             question.text.split("message ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("0");
@@ -305,7 +309,7 @@ impl Stage {
             _ => None,
         });
         let message = throughline_transcript::decode_message_text(found.unwrap()).unwrap();
-        assert!(find_summary(&message).is_some(), "{}", message.text());
+        assert!(SummaryFrame::find(&message).is_some(), "{}", message.text());
         message.text().into_owned()
     }
 
@@ -336,14 +340,14 @@ impl Stage {
             };
             links.insert(summary.id, link);
         }
-        assert_eq!(node_problems(&links), []);
+        assert_eq!(NodeLink::problems(&links), []);
         self.check_covered();
         let messages: Vec<Message> = self
             .shown()
             .iter()
             .map(|item| throughline_transcript::decode_message_text(item.json().to_owned()).unwrap())
             .collect();
-        let broken = violations(self.wire_format, &messages, &Groups::of(&messages));
+        let broken = Violation::find(self.wire_format, &messages, &Groups::of(&messages));
         assert!(broken.is_empty(), "{broken:?}");
     }
 

@@ -8,7 +8,7 @@ use throughline_lcm::{
 use throughline_store::{NewSession, Origin, Owner, SessionId};
 use throughline_testkit::big_transcript;
 use throughline_transcript::{
-    DecodeOptions, Message, Role, WireFormat, decode, decode_message_text, text_message,
+    DecodeOptions, Message, Role, Transcript, WireFormat, decode_message_text, text_message,
 };
 
 use crate::support::{Act, Script, Stage, owner};
@@ -41,7 +41,7 @@ async fn folded() -> Stage {
     ]);
     for seed in 1..4 {
         let json = big_transcript(WireFormat::Anthropic, 90_000, 100, seed);
-        stage.append(&decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages);
+        stage.append(&Transcript::decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages);
         let result = stage.fold().await;
         assert!(matches!(result, CompactionResult::Completed(_)), "{result:?}");
         stage.check();

@@ -1,17 +1,6 @@
 //! The fingerprints of one block that may still grow: their count, then each in three bytes, sorted, so that one is
 //! found by bisection.
 
-/// The list of a block as it is kept.
-pub fn encode_list(fingerprints: &[u32]) -> Vec<u8> {
-    let count = fingerprints.len() as u32;
-    let mut out = Vec::with_capacity(3 * (fingerprints.len() + 1));
-    for number in std::iter::once(&count).chain(fingerprints) {
-        let [low, middle, high, _] = number.to_le_bytes();
-        out.extend([low, middle, high]);
-    }
-    out
-}
-
 /// The list of a block, read where it lies.
 pub struct FingerprintList<'a> {
     fingerprints: &'a [[u8; 3]],
@@ -22,6 +11,17 @@ fn number([low, middle, high]: [u8; 3]) -> u32 {
 }
 
 impl<'a> FingerprintList<'a> {
+    /// The list of a block as it is kept.
+    pub fn encode(fingerprints: &[u32]) -> Vec<u8> {
+        let count = fingerprints.len() as u32;
+        let mut out = Vec::with_capacity(3 * (fingerprints.len() + 1));
+        for number in std::iter::once(&count).chain(fingerprints) {
+            let [low, middle, high, _] = number.to_le_bytes();
+            out.extend([low, middle, high]);
+        }
+        out
+    }
+
     /// `None` if these bytes are no list.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let (numbers, odd) = bytes.as_chunks::<3>();

@@ -7,7 +7,7 @@ use crate::fingerprint::FINGERPRINTS;
 
 #[test]
 fn what_is_no_list_is_not_read_as_one() {
-    let good = encode_list(&[1, 2, 70_000]);
+    let good = FingerprintList::encode(&[1, 2, 70_000]);
     assert!(FingerprintList::new(&good).is_some());
     for bytes in [&good[..good.len() - 1], &good[..good.len() - 3], &good[..2], &[], &[255; 40]] {
         assert!(FingerprintList::new(bytes).is_none(), "{bytes:?}");
@@ -20,7 +20,7 @@ proptest! {
     #[test]
     fn a_list_holds_what_was_put_in_it(fingerprints in prop::collection::btree_set(0..FINGERPRINTS, 0..300), other in 0..FINGERPRINTS) {
         let sorted: Vec<u32> = fingerprints.iter().copied().collect();
-        let bytes = encode_list(&sorted);
+        let bytes = FingerprintList::encode(&sorted);
         let list = FingerprintList::new(&bytes).unwrap();
         prop_assert_eq!(list.iter().collect::<Vec<_>>(), sorted);
         prop_assert!(fingerprints.iter().all(|fingerprint| list.holds(*fingerprint)));

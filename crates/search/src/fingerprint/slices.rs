@@ -10,37 +10,56 @@
 
 use super::rice::{RiceReader, RiceWriter, parameter};
 use super::{FIRST_PAIR, PAIR_BITS};
+use crate::segments::IndexSegment;
 
-/// Blocks a segment may have.
-pub const MAX_BLOCKS: usize = 1024;
 /// Bits that tell fingerprints of one slice apart.
 const LOW_BITS: u32 = 11;
 const PAIR_LOW_BITS: u32 = 8;
 /// Slices of pairs come after the others.
 const FIRST_PAIR_SLICE: usize = (FIRST_PAIR >> LOW_BITS) as usize;
-/// Slices of a segment.
-pub const SLICES: usize = FIRST_PAIR_SLICE + (1 << (PAIR_BITS - PAIR_LOW_BITS));
-
 /// Bits of the head of an entry that are its first block.
 const BLOCK_BITS: u32 = 10;
-const _: () = assert!(MAX_BLOCKS == 1 << BLOCK_BITS, "every block fits into the head of an entry");
+const _: () =
+    assert!(IndexSegment::MAX_BLOCKS == 1 << BLOCK_BITS, "every block fits into the head of an entry");
 /// Forms of an entry; those in between are the parameter of its distances, and one.
 const ONE_BLOCK: u16 = 0;
 const BITMAP: u16 = 63;
 
 /// Some blocks of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockSet([u64; MAX_BLOCKS / 64]);
+pub struct BlockSet([u64; IndexSegment::MAX_BLOCKS / 64]);
 
 impl BlockSet {
+    /// The blocks that hold a fingerprint, by its slice. `None` where the slice is damaged: then any block may.
+    pub fn holders_of(fingerprint: u32, mut slice: &[u8], segment_blocks: usize) -> Option<BlockSet> {
+        let wanted = low_bits(fingerprint);
+        if is_of_pairs(IndexSegment::slice_of(fingerprint)) {
+            let mut blocks = BlockSet::none();
+            read_pairs(slice, segment_blocks)?
+                .take_while(|(low, _)| *low <= wanted)
+                .filter(|(low, _)| *low == wanted)
+                .for_each(|(_, block)| blocks.add(block));
+            return Some(blocks);
+        }
+        let mut low = 0;
+        while !slice.is_empty() {
+            let (distance, holders) = next_entry(&mut slice, segment_blocks)?;
+            low += distance;
+            if low >= wanted as usize {
+                return Some(if low == wanted as usize { holders.read() } else { BlockSet::none() });
+            }
+        }
+        Some(BlockSet::none())
+    }
+
     /// The empty set.
     pub fn none() -> Self {
-        Self([0; MAX_BLOCKS / 64])
+        Self([0; IndexSegment::MAX_BLOCKS / 64])
     }
 
     /// Every block there can be.
     pub fn all() -> Self {
-        Self([u64::MAX; MAX_BLOCKS / 64])
+        Self([u64::MAX; IndexSegment::MAX_BLOCKS / 64])
     }
 
     /// Adds a block.
@@ -82,14 +101,6 @@ impl BlockSet {
     }
 }
 
-/// The slice that knows a fingerprint.
-pub fn slice_of(fingerprint: u32) -> usize {
-    match fingerprint.checked_sub(FIRST_PAIR) {
-        None => (fingerprint >> LOW_BITS) as usize,
-        Some(pair) => FIRST_PAIR_SLICE + (pair >> PAIR_LOW_BITS) as usize,
-    }
-}
-
 fn is_of_pairs(slice: usize) -> bool {
     slice >= FIRST_PAIR_SLICE
 }
@@ -110,34 +121,71 @@ fn first_fingerprint(slice: usize) -> u32 {
     }
 }
 
-/// Turns a segment around: given the fingerprints of its blocks, in the order of the blocks, what each slice holds.
-pub fn slices(blocks: &[(usize, &[u32])], segment_blocks: usize) -> Vec<Vec<u8>> {
-    let mut ends = vec![0_usize; SLICES];
-    for fingerprint in blocks.iter().flat_map(|(_, fingerprints)| fingerprints.iter()) {
-        ends[slice_of(*fingerprint)] += 1;
-    }
-    let total = starts(&mut ends);
-    // As they are filled, starts become ends.
-    let mut held = vec![SliceEntry::default(); total];
-    for (block, fingerprints) in blocks {
-        for fingerprint in *fingerprints {
-            let end = &mut ends[slice_of(*fingerprint)];
-            held[*end] = SliceEntry::new(*fingerprint, *block);
-            *end += 1;
+impl IndexSegment {
+    /// Slices of a segment.
+    pub const SLICES: usize = FIRST_PAIR_SLICE + (1 << (PAIR_BITS - PAIR_LOW_BITS));
+
+    /// Blocks a segment may have.
+    pub const MAX_BLOCKS: usize = 1024;
+
+    /// The slice that knows a fingerprint.
+    pub fn slice_of(fingerprint: u32) -> usize {
+        match fingerprint.checked_sub(FIRST_PAIR) {
+            None => (fingerprint >> LOW_BITS) as usize,
+            Some(pair) => FIRST_PAIR_SLICE + (pair >> PAIR_LOW_BITS) as usize,
         }
     }
-    let mut slices = Vec::with_capacity(SLICES);
-    let (mut in_order, mut places) = (Vec::new(), vec![0_usize; 1 << LOW_BITS]);
-    let mut start = 0;
-    for (slice, end) in ends.into_iter().enumerate() {
-        by_fingerprint(held.get(start..end).unwrap_or_default(), &mut in_order, &mut places);
-        slices.push(match is_of_pairs(slice) {
-            true => write_pairs(&in_order, segment_blocks),
-            false => write_entries(&in_order, segment_blocks),
-        });
-        start = end;
+
+    /// Turns a segment around: given the fingerprints of its blocks, in the order of the blocks, what each slice holds.
+    pub fn slices(blocks: &[(usize, &[u32])], segment_blocks: usize) -> Vec<Vec<u8>> {
+        let mut ends = vec![0_usize; IndexSegment::SLICES];
+        for fingerprint in blocks.iter().flat_map(|(_, fingerprints)| fingerprints.iter()) {
+            ends[IndexSegment::slice_of(*fingerprint)] += 1;
+        }
+        let total = starts(&mut ends);
+        // As they are filled, starts become ends.
+        let mut held = vec![SliceEntry::default(); total];
+        for (block, fingerprints) in blocks {
+            for fingerprint in *fingerprints {
+                let end = &mut ends[IndexSegment::slice_of(*fingerprint)];
+                held[*end] = SliceEntry::new(*fingerprint, *block);
+                *end += 1;
+            }
+        }
+        let mut slices = Vec::with_capacity(IndexSegment::SLICES);
+        let (mut in_order, mut places) = (Vec::new(), vec![0_usize; 1 << LOW_BITS]);
+        let mut start = 0;
+        for (slice, end) in ends.into_iter().enumerate() {
+            by_fingerprint(held.get(start..end).unwrap_or_default(), &mut in_order, &mut places);
+            slices.push(match is_of_pairs(slice) {
+                true => write_pairs(&in_order, segment_blocks),
+                false => write_entries(&in_order, segment_blocks),
+            });
+            start = end;
+        }
+        slices
     }
-    slices
+
+    /// Calls `add` with the blocks and fingerprints of one slice, the lowest fingerprint first. `None` where the slice is damaged.
+    pub fn unfold_slice(
+        number: usize,
+        mut slice: &[u8],
+        segment_blocks: usize,
+        mut add: impl FnMut(usize, u32),
+    ) -> Option<()> {
+        let first = first_fingerprint(number);
+        if is_of_pairs(number) {
+            read_pairs(slice, segment_blocks)?.for_each(|(low, block)| add(block, first.saturating_add(low)));
+            return Some(());
+        }
+        let mut low = 0;
+        while !slice.is_empty() {
+            let (distance, holders) = next_entry(&mut slice, segment_blocks)?;
+            low += distance;
+            holders.read().descending().for_each(|block| add(block, first.saturating_add(low as u32)));
+        }
+        Some(())
+    }
 }
 
 /// A fingerprint of a slice, by its lower bits, and a block that holds it.
@@ -154,7 +202,7 @@ impl SliceEntry {
     }
 
     fn block(self) -> u16 {
-        (self.0 as usize % MAX_BLOCKS) as u16
+        (self.0 as usize % IndexSegment::MAX_BLOCKS) as u16
     }
 }
 
@@ -280,7 +328,7 @@ fn next_entry<'a>(slice: &mut &'a [u8], segment_blocks: usize) -> Option<(usize,
     let (head, rest) = slice.split_first_chunk::<2>()?;
     *slice = rest;
     let head = u16::from_le_bytes(*head);
-    let first = usize::from(head & (MAX_BLOCKS as u16 - 1));
+    let first = usize::from(head & (IndexSegment::MAX_BLOCKS as u16 - 1));
     let form = head >> BLOCK_BITS;
     let bytes = match form {
         ONE_BLOCK => 0,
@@ -327,49 +375,6 @@ fn read_pairs(slice: &[u8], segment_blocks: usize) -> Option<impl Iterator<Item 
         next = number.saturating_add(1);
         Some(((number / segment_blocks) as u32, number % segment_blocks))
     }))
-}
-
-/// The blocks that hold a fingerprint, by its slice. `None` where the slice is damaged: then any block may.
-pub fn holders_of(fingerprint: u32, mut slice: &[u8], segment_blocks: usize) -> Option<BlockSet> {
-    let wanted = low_bits(fingerprint);
-    if is_of_pairs(slice_of(fingerprint)) {
-        let mut blocks = BlockSet::none();
-        read_pairs(slice, segment_blocks)?
-            .take_while(|(low, _)| *low <= wanted)
-            .filter(|(low, _)| *low == wanted)
-            .for_each(|(_, block)| blocks.add(block));
-        return Some(blocks);
-    }
-    let mut low = 0;
-    while !slice.is_empty() {
-        let (distance, holders) = next_entry(&mut slice, segment_blocks)?;
-        low += distance;
-        if low >= wanted as usize {
-            return Some(if low == wanted as usize { holders.read() } else { BlockSet::none() });
-        }
-    }
-    Some(BlockSet::none())
-}
-
-/// Calls `add` with the blocks and fingerprints of one slice, the lowest fingerprint first. `None` where the slice is damaged.
-pub fn unfold_slice(
-    number: usize,
-    mut slice: &[u8],
-    segment_blocks: usize,
-    mut add: impl FnMut(usize, u32),
-) -> Option<()> {
-    let first = first_fingerprint(number);
-    if is_of_pairs(number) {
-        read_pairs(slice, segment_blocks)?.for_each(|(low, block)| add(block, first.saturating_add(low)));
-        return Some(());
-    }
-    let mut low = 0;
-    while !slice.is_empty() {
-        let (distance, holders) = next_entry(&mut slice, segment_blocks)?;
-        low += distance;
-        holders.read().descending().for_each(|block| add(block, first.saturating_add(low as u32)));
-    }
-    Some(())
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ fn every_fingerprint_has_its_slice() {
     for fingerprint in
         [0, 2_047, 2_048, FIRST_PAIR - 1, FIRST_PAIR, FIRST_PAIR + 255, FIRST_PAIR + 256, FINGERPRINTS - 1]
     {
-        let slice = slice_of(fingerprint);
-        assert!(slice < SLICES);
+        let slice = IndexSegment::slice_of(fingerprint);
+        assert!(slice < IndexSegment::SLICES);
         assert_eq!(first_fingerprint(slice) + low_bits(fingerprint), fingerprint);
         assert_eq!(is_of_pairs(slice), fingerprint >= FIRST_PAIR);
     }
@@ -39,8 +39,11 @@ fn the_form_of_slices_is_part_of_the_format() {
     let blocks: Vec<(usize, &[u32])> = (0..128)
         .map(|block| (block, if block % 5 == 1 { few.as_slice() } else { many.as_slice() }))
         .collect();
-    let written: Vec<(usize, Vec<u8>)> =
-        slices(&blocks, 128).into_iter().enumerate().filter(|(_, slice)| !slice.is_empty()).collect();
+    let written: Vec<(usize, Vec<u8>)> = IndexSegment::slices(&blocks, 128)
+        .into_iter()
+        .enumerate()
+        .filter(|(_, slice)| !slice.is_empty())
+        .collect();
     insta::assert_debug_snapshot!(
         written.iter().map(|(at, slice)| format!("{at}: {slice:?}")).collect::<Vec<_>>()
     );
@@ -61,18 +64,18 @@ proptest! {
     #[test]
     fn a_segment_that_was_turned_around_says_the_same((segment_blocks, blocks) in segments()) {
         let given: Vec<(usize, &[u32])> = blocks.iter().map(Vec::as_slice).enumerate().collect();
-        let slices = slices(&given, segment_blocks);
-        prop_assert_eq!(slices.len(), SLICES);
+        let slices = IndexSegment::slices(&given, segment_blocks);
+        prop_assert_eq!(slices.len(), IndexSegment::SLICES);
         let mut unfolded = vec![Vec::new(); blocks.len()];
         for (number, slice) in slices.iter().enumerate().filter(|(_, slice)| !slice.is_empty()) {
-            unfold_slice(number, slice, segment_blocks, |block, fingerprint| unfolded[block].push(fingerprint)).unwrap();
+            IndexSegment::unfold_slice(number, slice, segment_blocks, |block, fingerprint| unfolded[block].push(fingerprint)).unwrap();
         }
         prop_assert_eq!(&unfolded, &blocks);
         for fingerprint in (0..40).chain(FIRST_PAIR..FIRST_PAIR + 40).chain(blocks.iter().flatten().copied().take(50)) {
-            let slice = &slices[slice_of(fingerprint)];
+            let slice = &slices[IndexSegment::slice_of(fingerprint)];
             let mut expected: Vec<usize> = (0..blocks.len()).filter(|block| blocks[*block].contains(&fingerprint)).collect();
             expected.reverse();
-            let holders = if slice.is_empty() { BlockSet::none() } else { holders_of(fingerprint, slice, segment_blocks).unwrap() };
+            let holders = if slice.is_empty() { BlockSet::none() } else { BlockSet::holders_of(fingerprint, slice, segment_blocks).unwrap() };
             prop_assert_eq!(holders.descending().collect::<Vec<_>>(), expected);
         }
     }
@@ -80,8 +83,8 @@ proptest! {
     #[test]
     fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), fingerprint in 0..FINGERPRINTS) {
         for segment_blocks in [128, 1024] {
-            let _ = holders_of(fingerprint, &bytes, segment_blocks);
-            let _ = unfold_slice(slice_of(fingerprint), &bytes, segment_blocks, |_, _| ());
+            let _ = BlockSet::holders_of(fingerprint, &bytes, segment_blocks);
+            let _ = IndexSegment::unfold_slice(IndexSegment::slice_of(fingerprint), &bytes, segment_blocks, |_, _| ());
         }
     }
 }

@@ -1,12 +1,11 @@
-//! A model of search for tests: it reads every text of the store in memory, and uses the same rules as everywhere for
-//! matches, order and passages.
+//! A model of search for tests: it reads every text of the store in memory, and uses the same rules for matches, order and passages as the
+//! other stores.
 
 use std::cmp::Ordering;
 
 use throughline_search::matching::Matcher;
 use throughline_search::query::{ParsedQuery, SearchMethod};
-use throughline_search::rank::{HitSource, RankedHit, SearchCandidate, best};
-use throughline_search::snippet::{beginning, passage};
+use throughline_search::rank::{HitSource, RankedHit, SearchCandidate};
 use throughline_search::{MatchedWords, SearchMode, Snippet};
 use throughline_transcript::{ContentHash, Role};
 
@@ -23,15 +22,15 @@ use crate::sessions::session::Session;
 use super::artifacts::{MemoryArtifact, MemoryReference};
 use super::state::MemoryState;
 
-/// What a candidate is: a message by its number, or a piece of an artifact by the artifact's number and its own. Pieces
-/// come after messages.
+/// The key of a candidate: a message by its number, or a piece of an artifact by the artifact's number and its own. Pieces come after
+/// messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum TextKey {
     Message(u64),
     Piece(u64, usize),
 }
 
-/// What a search may see.
+/// The scope of a search.
 struct MemoryScope<'a> {
     owner: &'a Owner,
     query: &'a SearchQuery,
@@ -50,7 +49,7 @@ impl MemoryScope<'_> {
     }
 }
 
-/// Where a hit stands.
+/// The location of a hit.
 struct MemoryHit<'a> {
     session: &'a Session,
     message: u64,
@@ -82,7 +81,7 @@ impl MemoryState {
                     .filter_map(|(id, kept)| self.best_piece(&scope, id, kept, &mut matcher)),
             );
             if !found.is_empty() {
-                let ranked = best(&found, query.limit());
+                let ranked = SearchCandidate::best(&found, query.limit());
                 let of = parsed.wanted.len();
                 let matched = (*way == SearchMethod::Words).then_some(MatchedWords { words: of, of });
                 let shown = ranked.iter().filter_map(|hit| self.shown(&scope, &mut matcher, hit));
@@ -117,7 +116,7 @@ impl MemoryState {
         found
     }
 
-    /// The piece of an artifact that fits best.
+    /// Returns the best matching piece of an artifact.
     fn best_piece(
         &self,
         scope: &MemoryScope<'_>,
@@ -141,8 +140,8 @@ impl MemoryState {
         best
     }
 
-    /// The newest reference to an artifact that a search may see. One that came by itself belongs to the last thing said
-    /// in its session, or stands for a tool's answer.
+    /// Returns the newest reference to an artifact within the scope. One without a message belongs to the last message before it in its
+    /// session, or counts as a tool's answer.
     fn newest_reference(&self, scope: &MemoryScope<'_>, kept: &MemoryArtifact) -> Option<MemoryHit<'_>> {
         let mut ties: Vec<&MemoryReference> = kept.ties.iter().collect();
         ties.sort_by_key(|tie| std::cmp::Reverse((tie.session, tie.message)));
@@ -179,7 +178,7 @@ impl MemoryState {
                 let message = self.messages.get(&number)?;
                 let session = self.known(scope.owner, &message.session)?;
                 let text = text_of(message);
-                let snippet = passage(&text, &matcher.places(&text));
+                let snippet = Snippet::passage(&text, &matcher.places(&text));
                 Some(self.hit(scope, MemoryHit::of(session, message), ranked, snippet))
             }
             TextKey::Piece(artifact, number) => {
@@ -189,7 +188,7 @@ impl MemoryState {
                 let marks = matcher.places(piece.text);
                 let before = piece.text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
                 let line = piece.first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
-                let hit = self.hit(scope, place, ranked, passage(piece.text, &marks));
+                let hit = self.hit(scope, place, ranked, Snippet::passage(piece.text, &marks));
                 Some(Hit { artifact: Some(ArtifactLocation { id: id.clone(), line }), ..hit })
             }
         }
@@ -222,7 +221,7 @@ impl MemoryState {
         }
     }
 
-    /// Messages around a place in a conversation, in order.
+    /// Returns the messages around a position in a conversation, in order.
     fn neighbours(&self, scope: &MemoryScope<'_>, place: &MemoryHit<'_>) -> (Vec<Neighbour>, Vec<Neighbour>) {
         let count = scope.query.neighbours as u64;
         let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -233,7 +232,7 @@ impl MemoryState {
             for member in self.members(stretch.chain) {
                 let Some(end_here) = stretch.end_in(member) else { continue };
                 for message in self.run(member.ordinal, first, end.min(end_here)) {
-                    let text = beginning(&text_of(message));
+                    let text = Snippet::beginning(&text_of(message));
                     let neighbour = Neighbour { seq: message.seq, role: message.speaker().name(), text };
                     match message.seq.cmp(&place.seq) {
                         Ordering::Less => before.push(neighbour),
@@ -260,7 +259,7 @@ impl<'a> MemoryHit<'a> {
     }
 }
 
-/// The text of a message that search looks at.
+/// Returns the searched text of a message.
 fn text_of(message: &StoredMessage) -> String {
     let mut text = String::new();
     if let Some(message) = message.decode() {

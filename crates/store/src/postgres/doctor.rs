@@ -18,7 +18,7 @@ use crate::sqlite::checks::{
     broken_views, doubled, relation_findings,
 };
 use crate::sqlite::{Depth, Diagnosis, Examination, LostArtifact, RecordProblem, StoreProgress};
-use crate::views::node_graph::{NodeLink, node_problems};
+use crate::views::node_graph::NodeLink;
 use crate::views::summary::SummaryId;
 
 use super::PostgresStore;
@@ -305,7 +305,7 @@ fn nodes(tx: &Tx<'_>) -> PgResult<Option<RecordProblem>> {
         };
         links.insert(SummaryId(count(row, 0)?), link);
     }
-    let problems = node_problems(&links);
+    let problems = NodeLink::problems(&links);
     let examples = problems.iter().take(NAMED).map(|(id, words)| format!("{id} {words}")).collect();
     let count = problems.len() as u64;
     Ok((count > 0).then_some(RecordProblem::BrokenNodes { count, problems: examples }))

@@ -1,6 +1,6 @@
 //! What rows of the index belong to: messages, or pieces of large texts.
 
-use throughline_search::segments::{MESSAGES, PIECES, SegmentLayout};
+use throughline_search::segments::SegmentLayout;
 
 /// The message or piece that a row of the index belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,8 +22,8 @@ impl IndexKind {
 
     pub(super) fn layout(self) -> &'static SegmentLayout {
         match self {
-            Self::Message => &MESSAGES,
-            Self::Piece => &PIECES,
+            Self::Message => &SegmentLayout::MESSAGES,
+            Self::Piece => &SegmentLayout::PIECES,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Making the index from the texts: for a copy, and where the doctor found that rows are missing or too many.
 
-use throughline_search::fingerprint::encode_list;
+use throughline_search::fingerprint::FingerprintList;
 
 use crate::ids::Owner;
 
@@ -101,5 +101,8 @@ fn lists_of_messages(tx: &Tx<'_>, owner: &Owner, after: i64, limit: i64) -> PgRe
     let ids = rows.iter().map(|row| int(row, 0)).collect::<PgResult<Vec<i64>>>()?;
     let mut lists = fingerprints_of_messages(tx, owner, ids.iter().copied())?;
     lists.sort_unstable_by_key(|(id, _)| *id);
-    Ok((ids, lists.into_iter().map(|(id, fingerprints)| (id, encode_list(&fingerprints))).collect()))
+    Ok((
+        ids,
+        lists.into_iter().map(|(id, fingerprints)| (id, FingerprintList::encode(&fingerprints))).collect(),
+    ))
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use throughline_search::belonging::Belonging;
-use throughline_search::fingerprint::{FingerprintList, FingerprintSet, encode_list, slices, unfold_slice};
+use throughline_search::fingerprint::{FingerprintList, FingerprintSet};
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::coding::{role_of, speaker_of};
@@ -46,7 +46,7 @@ impl NewRows {
         belonging.add_to(&mut self.set);
         self.set.add_text(&self.text);
         self.ids.push(id);
-        self.lists.push(encode_list(&self.set.take()));
+        self.lists.push(FingerprintList::encode(&self.set.take()));
     }
 
     /// Has the messages written.
@@ -63,7 +63,7 @@ impl NewRows {
 pub(super) fn list_of(text: &str) -> Vec<u8> {
     let mut set = FingerprintSet::default();
     set.add_text(text);
-    encode_list(&set.take())
+    FingerprintList::encode(&set.take())
 }
 
 /// Makes a segment of the oldest rows of an owner if there are more than it takes, and nobody else is at it. Tells whether it did.
@@ -144,7 +144,7 @@ fn put_slices(tx: &Tx<'_>, owner: &Owner, kind: IndexKind, segment: i64, blocks:
     let fingerprints: Vec<(usize, &[u32])> =
         blocks.iter().map(|(place, fingerprints)| (*place, fingerprints.as_slice())).collect();
     let (numbers, entries): (Vec<i64>, Vec<Vec<u8>>) = (0..)
-        .zip(slices(&fingerprints, kind.layout().segment_blocks as usize))
+        .zip(IndexSegment::slices(&fingerprints, kind.layout().segment_blocks as usize))
         .filter(|(_, entries)| !entries.is_empty())
         .unzip();
     tx.later(
@@ -174,7 +174,7 @@ pub(super) fn forget(tx: &Tx<'_>, owner: &Owner, kind: IndexKind, ids: &[i64]) -
             owner.into(),
             kind.code().into(),
             SqlValue::ints(ids.iter().copied()),
-            SqlValue::from(encode_list(&[])),
+            SqlValue::from(FingerprintList::encode(&[])),
         ],
     );
     let gone: HashSet<i64> = ids.iter().copied().collect();
@@ -209,9 +209,14 @@ fn forget_in_segment(
     let mut blocks: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for row in &rows {
         // What is damaged is left out: the texts of these messages are not found until the index is made anew.
-        unfold_slice(count(row, 0)? as usize, value::bytes(row, 1)?, segment_blocks, |block, fingerprint| {
-            blocks.entry(block).or_default().push(fingerprint);
-        });
+        IndexSegment::unfold_slice(
+            count(row, 0)? as usize,
+            value::bytes(row, 1)?,
+            segment_blocks,
+            |block, fingerprint| {
+                blocks.entry(block).or_default().push(fingerprint);
+            },
+        );
     }
     let mut stay = Vec::new();
     let block_rows = kind.layout().block_rows as usize;

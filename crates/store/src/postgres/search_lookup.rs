@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use throughline_search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
+use throughline_search::fingerprint::{BlockSet, FingerprintList};
 use throughline_search::segments::IndexSegment;
 
 use crate::record_search::source::{LookupTerms, SegmentLookup};
@@ -58,7 +58,7 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
         let (kind, number) = (kind_of(segment), number_of(segment));
         let last = self.last.replace(number);
         let mut slices: Vec<i64> =
-            wanted.iter().flatten().map(|fingerprint| slice_of(*fingerprint) as i64).collect();
+            wanted.iter().flatten().map(|fingerprint| IndexSegment::slice_of(*fingerprint) as i64).collect();
         slices.sort_unstable();
         slices.dedup();
         if slices.iter().all(|slice| self.slices.contains_key(&(kind.code(), number, *slice))) {
@@ -98,11 +98,11 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
 
     /// The blocks of a sealed segment that hold a fingerprint, once its slices are at hand.
     fn in_sealed(&self, segment: IndexSegment, fingerprint: u32) -> BlockSet {
-        let key = (kind_of(segment).code(), number_of(segment), slice_of(fingerprint) as i64);
+        let key = (kind_of(segment).code(), number_of(segment), IndexSegment::slice_of(fingerprint) as i64);
         match self.slices.get(&key) {
             Some(Some(entries)) => {
                 // Where a slice is damaged, any block may hold the fingerprint: the texts decide.
-                holders_of(fingerprint, entries, segment.blocks()).unwrap_or_else(BlockSet::all)
+                BlockSet::holders_of(fingerprint, entries, segment.blocks()).unwrap_or_else(BlockSet::all)
             }
             _ => BlockSet::none(),
         }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use throughline_search::meaning::{Nearest, QuestionVector};
-use throughline_search::segments::{ARTIFACT_ROWS, IndexSegment};
+use throughline_search::segments::{IndexSegment, SegmentLayout};
 use throughline_transcript::Role;
 use tokio_postgres::Row;
 
@@ -275,7 +275,7 @@ macro_rules! pieces {
 
 fn piece_row(row: &Row) -> PgResult<PieceRow> {
     Ok(PieceRow {
-        key: ARTIFACT_ROWS + int(row, 0)?,
+        key: SegmentLayout::ARTIFACT_ROWS + int(row, 0)?,
         artifact: int(row, 1)?,
         name: ArtifactId::from_text(text(row, 2)?),
         first_byte: count(row, 3)?,
@@ -435,8 +435,10 @@ impl<'c> SearchSource for PostgresSource<'_, 'c> {
             PieceRows::NewestFirst(ranges) => self.scan(IndexKind::Piece, sql, newest_first(ranges), by_row),
             PieceRows::InOrder(ranges) => self.scan(IndexKind::Piece, sql, in_order(ranges), by_row),
             PieceRows::One(key) => {
-                let row =
-                    self.tx.query_opt(pieces!("p.number = $2"), values![self.owner, key - ARTIFACT_ROWS])?;
+                let row = self.tx.query_opt(
+                    pieces!("p.number = $2"),
+                    values![self.owner, key - SegmentLayout::ARTIFACT_ROWS],
+                )?;
                 row.map_or(Ok(ScanStep::Yes), |row| look(&piece_row(&row)?))
             }
         }

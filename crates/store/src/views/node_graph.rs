@@ -10,45 +10,47 @@ use std::collections::HashMap;
 use crate::views::node::SummaryNode;
 use crate::views::summary::{MessageRun, SummaryId};
 
-/// A summary as far as this looks at it.
+/// The relevant data of a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeLink {
-    /// Whose it is.
+    /// The owner.
     pub owner: String,
     /// The messages it covers.
     pub sources: Vec<MessageRun>,
-    /// What it is, where it was made as a node.
+    /// Its properties, if it is a node.
     pub node: Option<SummaryNode>,
-    /// The nodes it is made of, where it is what a view shows.
+    /// Its nodes, if it is a view's summary.
     pub top: Vec<SummaryId>,
 }
 
-/// Everything that is wrong with nodes, as the number of the summary and words.
-#[must_use]
-pub fn node_problems(links: &HashMap<SummaryId, NodeLink>) -> Vec<(SummaryId, String)> {
-    let mut problems = Vec::new();
-    let mut ids: Vec<&SummaryId> = links.keys().collect();
-    ids.sort_unstable();
-    for (id, link) in ids.into_iter().filter_map(|id| links.get_key_value(id)) {
-        let parts: Vec<SummaryId> = match &link.node {
-            Some(node) => node.children.iter().map(|child| child.id).collect(),
-            None => link.top.clone(),
-        };
-        let found = match &link.node {
-            Some(node) if node.level > SummaryNode::TOP_LEVEL => {
-                Some(format!("stands on level {}", node.level))
-            }
-            Some(node) if node.level > 0 && parts.is_empty() => Some("took up nothing".to_owned()),
-            Some(node) if node.level == 0 && !parts.is_empty() => {
-                Some("is a leaf and took something up".to_owned())
-            }
-            _ => None,
-        };
-        let found =
-            found.or_else(|| (!parts.is_empty()).then(|| problem_of(*id, link, &parts, links)).flatten());
-        problems.extend(found.map(|words| (*id, words)));
+impl NodeLink {
+    /// Returns all problems of nodes: the id of the summary and a description.
+    #[must_use]
+    pub fn problems(links: &HashMap<SummaryId, Self>) -> Vec<(SummaryId, String)> {
+        let mut problems = Vec::new();
+        let mut ids: Vec<&SummaryId> = links.keys().collect();
+        ids.sort_unstable();
+        for (id, link) in ids.into_iter().filter_map(|id| links.get_key_value(id)) {
+            let parts: Vec<SummaryId> = match &link.node {
+                Some(node) => node.children.iter().map(|child| child.id).collect(),
+                None => link.top.clone(),
+            };
+            let found = match &link.node {
+                Some(node) if node.level > SummaryNode::TOP_LEVEL => {
+                    Some(format!("stands on level {}", node.level))
+                }
+                Some(node) if node.level > 0 && parts.is_empty() => Some("took up nothing".to_owned()),
+                Some(node) if node.level == 0 && !parts.is_empty() => {
+                    Some("is a leaf and took something up".to_owned())
+                }
+                _ => None,
+            };
+            let found =
+                found.or_else(|| (!parts.is_empty()).then(|| problem_of(*id, link, &parts, links)).flatten());
+            problems.extend(found.map(|words| (*id, words)));
+        }
+        problems
     }
-    problems
 }
 
 fn problem_of(

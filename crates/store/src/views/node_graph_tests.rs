@@ -1,4 +1,4 @@
-//! What nodes must keep, rule by rule.
+//! Tests of the rules for nodes.
 
 use super::*;
 use crate::ids::SessionId;
@@ -18,7 +18,7 @@ fn link(level: Option<u32>, between: (u64, u64), parts: &[u64]) -> NodeLink {
 
 fn problems(links: &[(u64, NodeLink)]) -> Vec<String> {
     let links = links.iter().map(|(id, link)| (SummaryId(*id), link.clone())).collect();
-    node_problems(&links).into_iter().map(|(id, words)| format!("{id} {words}")).collect()
+    NodeLink::problems(&links).into_iter().map(|(id, words)| format!("{id} {words}")).collect()
 }
 
 #[test]

@@ -13,7 +13,7 @@ use throughline_store::{
 use throughline_testkit::{
     ConversationOptions, Rng, claude_code_log, codex_log, conversation_from_seed, mutate,
 };
-use throughline_transcript::{DecodeOptions, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Transcript, WireFormat};
 
 struct World {
     store: MemoryStore,
@@ -68,7 +68,7 @@ fn log_of(wire_format: WireFormat, seed: u64) -> String {
 }
 
 fn messages_of(log: &str) -> Vec<String> {
-    decode(log.as_bytes().to_vec(), &DecodeOptions::default())
+    Transcript::decode(log.as_bytes().to_vec(), &DecodeOptions::default())
         .map(|transcript| transcript.messages.iter().map(|message| message.json().to_owned()).collect())
         .unwrap_or_default()
 }

@@ -18,7 +18,7 @@ use throughline_store::{
     MemoryStore, Millis, Owner, Session, SessionFilter, SessionId, SqliteStore, Store, UsageBy,
 };
 use throughline_testkit::{Missing, skip};
-use throughline_transcript::{DecodeOptions, Message, decode};
+use throughline_transcript::{DecodeOptions, Message, Transcript};
 
 #[expect(
     clippy::disallowed_methods,
@@ -46,7 +46,7 @@ fn messages_of(path: &Path) -> Vec<Message> {
     let raw = fs::read(path).expect("the recording is readable");
     let mut bytes = Vec::new();
     flate2::read::MultiGzDecoder::new(raw.as_slice()).read_to_end(&mut bytes).expect("it is gzip");
-    decode(bytes, &DecodeOptions::default()).expect("it is a log").messages
+    Transcript::decode(bytes, &DecodeOptions::default()).expect("it is a log").messages
 }
 
 fn exported(store: &dyn Store, tip: &Session, form: ExportForm) -> Export {
@@ -88,7 +88,7 @@ fn goes_through(store: &dyn Store, folder: &Path) -> ImportCounts {
         let expected: String = said.iter().flat_map(|message| [message.json(), "\n"]).collect();
         assert_eq!(lines.text, expected, "{name}");
         let list = exported(store, tip, ExportForm::List);
-        let read = decode(list.text.into_bytes(), &DecodeOptions::default()).expect("a list");
+        let read = Transcript::decode(list.text.into_bytes(), &DecodeOptions::default()).expect("a list");
         assert_eq!(read.messages.len(), said.len(), "{name}");
         assert!(read.messages.iter().zip(&said).all(|(ours, theirs)| ours.json() == theirs.json()), "{name}");
         let marked = |message: &Message| message.is_machine_written();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use throughline_store::{
     LinkKind, NewCall, NewSession, OperatorAction, Owner, RemovalReport, RetentionPolicy, SearchQuery, Store,
-    StoreError, StoreUpkeep, StoredPreamble, apply_retention, erase_owner, note_action,
+    StoreError, StoreUpkeep, StoredPreamble,
 };
 
 use crate::contract::support::{
@@ -49,9 +49,9 @@ fn retention_removes_what_is_older(store: &dyn StoreUpkeep) {
 
     let policy = policy(30, &[("stranger", None)]);
     let mut go_on = |_| Ok(());
-    let counted = apply_retention(store, &policy, NOW_MS, true, &mut go_on).unwrap();
+    let counted = policy.apply(store, NOW_MS, true, &mut go_on).unwrap();
     assert_eq!(names(store, &owner()).len(), 6);
-    let removed = apply_retention(store, &policy, NOW_MS, false, &mut go_on).unwrap();
+    let removed = policy.apply(store, NOW_MS, false, &mut go_on).unwrap();
     assert_eq!(removed, counted);
     assert_eq!((removed.conversations, removed.sessions), (2, 3), "{removed:?}");
     assert_eq!(names(store, &owner()), ["young", "trunk", "branch"]);
@@ -59,7 +59,7 @@ fn retention_removes_what_is_older(store: &dyn StoreUpkeep) {
     let found =
         store.search(&owner(), &SearchQuery { text: "words of old".into(), ..SearchQuery::default() });
     assert!(found.unwrap().hits.iter().all(|hit| hit.session != id("old")));
-    let again = apply_retention(store, &policy, NOW_MS, false, &mut go_on).unwrap();
+    let again = policy.apply(store, NOW_MS, false, &mut go_on).unwrap();
     assert_eq!(again, RemovalReport::default());
 }
 
@@ -74,7 +74,7 @@ fn retention_stops_when_it_is_told(store: &dyn StoreUpkeep) {
             _ => Err(StoreError::Unsupported { what: "a second one" }),
         }
     };
-    apply_retention(store, &policy(30, &[]), NOW_MS, false, &mut go_on).unwrap_err();
+    policy(30, &[]).apply(store, NOW_MS, false, &mut go_on).unwrap_err();
     assert_eq!(names(store, &owner()), ["two"]);
 }
 
@@ -98,7 +98,7 @@ fn owner_is_erased_and_others_are_not(store: &dyn StoreUpkeep) {
     store.append(&stranger(), &id("theirs"), vec![result]).unwrap();
     assert_eq!(store.artifacts(&stranger(), &id("theirs")).unwrap().len(), 1);
 
-    let report = erase_owner(store, &stranger(), &mut |_| ()).unwrap();
+    let report = store.erase_owner(&stranger(), &mut |_| ()).unwrap();
     assert_eq!(report, RemovalReport { conversations: 2, sessions: 2, messages: 3 });
     assert!(names(store, &stranger()).is_empty());
     assert_eq!(names(store, &owner()), ["mine"]);
@@ -108,7 +108,7 @@ fn owner_is_erased_and_others_are_not(store: &dyn StoreUpkeep) {
     assert_eq!(store.search(&stranger(), &query("stranger")).unwrap().hits.len(), 0);
     assert_eq!(store.search(&owner(), &query("words")).unwrap().hits.len(), 1);
     // There is nothing to be erased any more, and the name may be used again.
-    assert_eq!(erase_owner(store, &stranger(), &mut |_| ()).unwrap(), RemovalReport::default());
+    assert_eq!(store.erase_owner(&stranger(), &mut |_| ()).unwrap(), RemovalReport::default());
     said_days_ago(store, &stranger(), "theirs", 0);
     assert_eq!(store.search(&stranger(), &query("words")).unwrap().hits.len(), 1);
 }
@@ -124,7 +124,7 @@ fn acts_of_operators_are_noted_in_order(store: &dyn StoreUpkeep) {
     };
     let acts = [act("retention", 7), act("export-owner", 1_000), act("erase-owner", 1_000_000)];
     for act in acts.iter().rev() {
-        note_action(store, act).unwrap();
+        act.note(store).unwrap();
     }
     assert_eq!(store.actions().unwrap(), acts);
 }
@@ -193,6 +193,7 @@ fn no_byte_of_an_erased_owner_stays_in_the_file() {
     store.append(&stranger(), &id("theirs"), vec![said_at("xylophone-4711", NOW_MS)]).unwrap();
     let is_there = || all_bytes(home.path()).windows(14).any(|bytes| bytes == b"xylophone-4711");
     assert!(is_there());
-    erase_owner(&store, &stranger(), &mut |_| ()).unwrap();
+    let upkeep: &dyn StoreUpkeep = &store;
+    upkeep.erase_owner(&stranger(), &mut |_| ()).unwrap();
     assert!(!is_there());
 }

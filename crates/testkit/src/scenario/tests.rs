@@ -1,8 +1,8 @@
-//! Scenarios are the same for the same seed, are accepted on their wire, and reach every fate.
+//! Scenarios are equal for equal seeds, valid in their wire format, and reach every fate.
 
 use std::collections::HashSet;
 
-use throughline_transcript::{Groups, violations};
+use throughline_transcript::{Groups, Violation};
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn every_list_is_accepted_on_its_wire() {
     for wire_format in WIRES {
         for seed in 0..40 {
             let messages = some(wire_format, seed).list.messages();
-            let broken = violations(wire_format, &messages, &Groups::of(&messages));
+            let broken = Violation::find(wire_format, &messages, &Groups::of(&messages));
             assert!(broken.is_empty(), "{wire_format} {seed}: {broken:?}");
         }
     }

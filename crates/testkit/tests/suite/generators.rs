@@ -7,7 +7,7 @@ use throughline_testkit::{
     ConversationOptions, Coverage, Fault, broken_conversation, conversation, conversation_from_seed,
     conversation_with, picture,
 };
-use throughline_transcript::{Groups, Role, WireFormat, violations};
+use throughline_transcript::{Groups, Role, Violation, WireFormat};
 
 fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -21,7 +21,7 @@ fn every_list_is_one_that_a_provider_accepts() {
         let outcome = runner(3_000).run(&conversation_with(options), |list| {
             let messages = list.messages();
             let groups = Groups::of(&messages);
-            let found = violations(wire_format, &messages, &groups);
+            let found = Violation::find(wire_format, &messages, &groups);
             if !found.is_empty() {
                 return Err(TestCaseError::fail(format!("{found:?}")));
             }
@@ -135,7 +135,7 @@ fn a_seed_stands_for_one_list() {
             let messages = list.messages();
             assert_eq!(messages[at].text(), "what happened before");
             assert!(matches!(messages[at].role(), Role::User | Role::Assistant));
-            assert_eq!(violations(wire_format, &messages, &Groups::of(&messages)), []);
+            assert_eq!(Violation::find(wire_format, &messages, &Groups::of(&messages)), []);
         }
     }
 }
@@ -183,7 +183,7 @@ fn a_broken_list_breaks_the_rule_it_names() {
         let seen = std::cell::RefCell::new(std::collections::HashSet::new());
         let outcome = runner(1_500).run(&broken_conversation(wire_format), |broken| {
             let messages = broken.list.messages();
-            let found = violations(wire_format, &messages, &Groups::of(&messages));
+            let found = Violation::find(wire_format, &messages, &Groups::of(&messages));
             seen.borrow_mut().insert(broken.fault);
             if found.iter().any(|violation| violation.kind == broken.fault.violation()) {
                 Ok(())

@@ -3,7 +3,7 @@
 use throughline_testkit::{
     Coverage, GeneratedList, Rng, from_picture, group_kinds, group_picture, mutate, picture,
 };
-use throughline_transcript::{Groups, Role, WireFormat, violations};
+use throughline_transcript::{Groups, Role, Violation, WireFormat};
 
 #[test]
 fn a_picture_is_drawn_as_it_was_read() {
@@ -40,7 +40,11 @@ fn good_pictures_are_acceptable_lists() {
         (WireFormat::Responses, "durAATTrau"),
     ] {
         let messages = from_picture(wire_format, drawn).messages();
-        assert_eq!(violations(wire_format, &messages, &Groups::of(&messages)), [], "{wire_format} {drawn}");
+        assert_eq!(
+            Violation::find(wire_format, &messages, &Groups::of(&messages)),
+            [],
+            "{wire_format} {drawn}"
+        );
     }
 }
 

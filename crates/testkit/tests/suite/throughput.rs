@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use throughline_testkit::{ConversationOptions, big_transcript, conversation_from_seed};
-use throughline_transcript::{DecodeOptions, Groups, WireFormat, decode};
+use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat};
 
 const MEGABYTE: f64 = 1_000_000.0;
 
@@ -41,7 +41,8 @@ fn big_transcripts_written_and_read() {
             let written = start.elapsed().as_secs_f64();
             let size = text.len() as f64 / MEGABYTE;
             let start = Instant::now();
-            let transcript = decode(text.into_bytes(), &DecodeOptions::default()).expect("it is readable");
+            let transcript =
+                Transcript::decode(text.into_bytes(), &DecodeOptions::default()).expect("it is readable");
             let mut out = Vec::with_capacity(bytes + bytes / 8);
             transcript.write_unchanged(&mut out);
             let round = start.elapsed().as_secs_f64();

@@ -1,10 +1,10 @@
 //! Where a conversation may be parted, as pictures: a dot stands where a cut is allowed. Each rule alone, then together.
 
 use throughline_testkit::from_picture;
-use throughline_transcript::{CutPoints, CutRule, GroupAtomicity, Groups, LeadingRole, Pairing, WireFormat};
+use throughline_transcript::{CutPoints, CutRule, Groups, WireFormat};
 
 /// Draws the allowed cuts into the picture (of letters only).
-fn drawn(wire_format: WireFormat, picture: &str, rules: &[&dyn CutRule]) -> String {
+fn drawn(wire_format: WireFormat, picture: &str, rules: &[CutRule]) -> String {
     let letters: Vec<char> = picture.chars().collect();
     let messages = from_picture(wire_format, picture).messages();
     assert_eq!(messages.len(), letters.len(), "one letter a message in {picture}");
@@ -22,7 +22,7 @@ fn drawn(wire_format: WireFormat, picture: &str, rules: &[&dyn CutRule]) -> Stri
     out
 }
 
-fn check(wire_format: WireFormat, rules: &[&dyn CutRule], wanted: &[&str]) {
+fn check(wire_format: WireFormat, rules: &[CutRule], wanted: &[&str]) {
     for picture in wanted {
         let letters: String = picture.chars().filter(|c| *c != '.').collect();
         assert_eq!(drawn(wire_format, &letters, rules), *picture, "{wire_format}");
@@ -36,26 +36,34 @@ fn without_rules_every_cut_is_allowed() {
 
 #[test]
 fn calls_and_results_stay_together() {
-    check(WireFormat::Chat, &[&Pairing], &[".s.u.AT.a.", ".u.AuT.a.", ".u.A.", ".X.u.", ".u.AT.AT.AT."]);
-    check(WireFormat::Anthropic, &[&Pairing], &[".u.AT.AH.a."]);
-    check(WireFormat::Responses, &[&Pairing], &[".u.r.AATT.r.AT.a."]);
+    check(
+        WireFormat::Chat,
+        &[CutRule::Pairing],
+        &[".s.u.AT.a.", ".u.AuT.a.", ".u.A.", ".X.u.", ".u.AT.AT.AT."],
+    );
+    check(WireFormat::Anthropic, &[CutRule::Pairing], &[".u.AT.AH.a."]);
+    check(WireFormat::Responses, &[CutRule::Pairing], &[".u.r.AATT.r.AT.a."]);
 }
 
 #[test]
 fn answers_stay_whole() {
-    check(WireFormat::Responses, &[&GroupAtomicity], &[".u.rAATT.rAT.ra.", ".u.raAT.u.", ".u.aa.o.a."]);
-    check(WireFormat::Chat, &[&GroupAtomicity], &[".u.AT.r.a.", ".s.d.u.m.AT."]);
+    check(
+        WireFormat::Responses,
+        &[CutRule::GroupAtomicity],
+        &[".u.rAATT.rAT.ra.", ".u.raAT.u.", ".u.aa.o.a."],
+    );
+    check(WireFormat::Chat, &[CutRule::GroupAtomicity], &[".u.AT.r.a.", ".s.d.u.m.AT."]);
 }
 
 #[test]
 fn what_precedes_may_lead_a_request() {
-    check(WireFormat::Chat, &[&LeadingRole], &[".s.d.u.a.", ".s.a", ".a", ".s.Xu", ".", ".s."]);
-    check(WireFormat::Anthropic, &[&LeadingRole], &[".Xua", ".u.a."]);
+    check(WireFormat::Chat, &[CutRule::LeadingRole], &[".s.d.u.a.", ".s.a", ".a", ".s.Xu", ".", ".s."]);
+    check(WireFormat::Anthropic, &[CutRule::LeadingRole], &[".Xua", ".u.a."]);
 }
 
 #[test]
 fn rules_together_allow_what_each_of_them_does() {
-    let all: [&dyn CutRule; 3] = [&Pairing, &GroupAtomicity, &LeadingRole];
+    let all: [CutRule; 3] = [CutRule::Pairing, CutRule::GroupAtomicity, CutRule::LeadingRole];
     check(WireFormat::Chat, &all, &[".s.u.AT.AT.a.u.", ".u.AT.", ".s.a"]);
     check(WireFormat::Responses, &all, &[".d.u.rAATT.ra.u."]);
     check(WireFormat::Anthropic, &all, &[".u.AT.AH.a.u."]);

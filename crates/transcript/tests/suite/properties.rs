@@ -12,8 +12,8 @@ use throughline_testkit::{
     conversation_with, mutate,
 };
 use throughline_transcript::{
-    CutPoints, CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role,
-    Source, Span, Transcript, WireFormat, WireFormatChoice, decode, decode_message_text, violations,
+    CutPoints, CutRule, DecodeOptions, Groups, Message, Part, Role, Source, Span, Transcript, Violation,
+    WireFormat, WireFormatChoice, decode_message_text,
 };
 
 fn config(cases: u32) -> ProptestConfig {
@@ -37,7 +37,7 @@ fn for_every_wire<S: Strategy>(
 }
 
 fn read(text: &str) -> Transcript {
-    decode(text.as_bytes().to_vec(), &DecodeOptions::default()).expect("it is a conversation")
+    Transcript::decode(text.as_bytes().to_vec(), &DecodeOptions::default()).expect("it is a conversation")
 }
 
 fn written(transcript: &Transcript) -> String {
@@ -79,7 +79,7 @@ fn the_wire_is_recognised() {
             wire_format: WireFormatChoice::Forced(list.wire_format),
             ..DecodeOptions::default()
         };
-        let transcript = decode(list.document().into_bytes(), &forced);
+        let transcript = Transcript::decode(list.document().into_bytes(), &forced);
         prop_assert_eq!(transcript.map(|t| t.wire_format).map_err(|e| e.to_string()), Ok(list.wire_format));
         Ok(())
     });
@@ -167,7 +167,7 @@ fn groups_cover_the_list_once(messages: &[Message]) -> Result<(), TestCaseError>
 
 fn legal_cuts_part_nothing(messages: &[Message]) -> Result<(), TestCaseError> {
     let groups = Groups::of(messages);
-    let pairing = CutPoints::of(messages, &groups, &[&Pairing]);
+    let pairing = CutPoints::of(messages, &groups, &[CutRule::Pairing]);
     for (call, result) in pairs(messages) {
         for cut in call + 1..=result {
             prop_assert!(
@@ -176,7 +176,7 @@ fn legal_cuts_part_nothing(messages: &[Message]) -> Result<(), TestCaseError> {
             );
         }
     }
-    let all: [&dyn CutRule; 3] = [&Pairing, &GroupAtomicity, &LeadingRole];
+    let all: [CutRule; 3] = [CutRule::Pairing, CutRule::GroupAtomicity, CutRule::LeadingRole];
     for cut in CutPoints::of(messages, &groups, &all).iter() {
         prop_assert!(pairing.allows(cut));
         prop_assert!(groups.as_slice().iter().all(|group| cut <= group.start || cut >= group.end));
@@ -193,7 +193,11 @@ fn groups_and_cuts_of_good_lists() {
         legal_cuts_part_nothing(&messages)?;
         // A list that a provider accepts can be parted at every end of a group that a person's words follow.
         let groups = Groups::of(&messages);
-        let cuts = CutPoints::of(&messages, &groups, &[&Pairing, &GroupAtomicity, &LeadingRole]);
+        let cuts = CutPoints::of(
+            &messages,
+            &groups,
+            &[CutRule::Pairing, CutRule::GroupAtomicity, CutRule::LeadingRole],
+        );
         for group in groups.as_slice() {
             prop_assert!(cuts.allows(group.start), "no cut before message {}", group.start);
         }
@@ -205,13 +209,16 @@ fn groups_and_cuts_of_good_lists() {
 fn each_side_of_a_legal_cut_is_acceptable() {
     for_every_wire(400, conversation, |list| {
         let messages = list.messages();
-        let cuts =
-            CutPoints::of(&messages, &Groups::of(&messages), &[&Pairing, &GroupAtomicity, &LeadingRole]);
+        let cuts = CutPoints::of(
+            &messages,
+            &Groups::of(&messages),
+            &[CutRule::Pairing, CutRule::GroupAtomicity, CutRule::LeadingRole],
+        );
         let before_user = |cut: &usize| messages.get(*cut).is_none_or(|next| next.role() == Role::User);
         for cut in cuts.iter().filter(before_user) {
             let (head, tail) = messages.split_at(cut);
             for side in [head, tail] {
-                let found = violations(list.wire_format, side, &Groups::of(side));
+                let found = Violation::find(list.wire_format, side, &Groups::of(side));
                 prop_assert!(found.is_empty(), "cut {cut}: {found:?}");
             }
         }
@@ -254,7 +261,7 @@ fn a_claude_code_log_gives_back_the_conversation() {
         let list = GeneratedList::of(WireFormat::Anthropic, json);
         let messages = list.messages();
         if messages.is_empty()
-            || !violations(WireFormat::Anthropic, &messages, &Groups::of(&messages)).is_empty()
+            || !Violation::find(WireFormat::Anthropic, &messages, &Groups::of(&messages)).is_empty()
         {
             return Ok(());
         }
@@ -347,11 +354,11 @@ fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
     for wire_format in choices {
         for (pick, since_compaction) in [(None, false), (Some(1), true)] {
             let options = DecodeOptions { wire_format, pick, since_compaction };
-            let Ok(transcript) = decode(bytes.to_vec(), &options) else { continue };
+            let Ok(transcript) = Transcript::decode(bytes.to_vec(), &options) else { continue };
             groups_cover_the_list_once(&transcript.messages)?;
             legal_cuts_part_nothing(&transcript.messages)?;
             let groups = Groups::of(&transcript.messages);
-            let _ = violations(transcript.wire_format, &transcript.messages, &groups);
+            let _ = Violation::find(transcript.wire_format, &transcript.messages, &groups);
             let mut out = Vec::new();
             transcript.write_unchanged(&mut out);
             if matches!(transcript.source, Source::List | Source::Body) && pick.is_none() {

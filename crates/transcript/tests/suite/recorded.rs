@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use throughline_testkit::{Missing, skip};
 use throughline_transcript::{
     DecodeError, DecodeOptions, Groups, Message, Source, Transcript, Violation, ViolationKind, WireFormat,
-    decode, violations,
 };
 
 #[expect(
@@ -45,7 +44,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 /// All conversations of a file: one, or each of a collection.
 fn conversations(path: &Path, bytes: &[u8]) -> Vec<Transcript> {
-    let read = |pick| decode(bytes.to_vec(), &DecodeOptions { pick, ..DecodeOptions::default() });
+    let read = |pick| Transcript::decode(bytes.to_vec(), &DecodeOptions { pick, ..DecodeOptions::default() });
     match read(None) {
         Ok(transcript) => vec![transcript],
         Err(DecodeError::Several { count }) => {
@@ -59,7 +58,7 @@ fn conversations(path: &Path, bytes: &[u8]) -> Vec<Transcript> {
 /// stood on the broken line).
 fn unexpected(transcript: &Transcript) -> Vec<Violation> {
     let groups = Groups::of(&transcript.messages);
-    let mut found = violations(transcript.wire_format, &transcript.messages, &groups);
+    let mut found = Violation::find(transcript.wire_format, &transcript.messages, &groups);
     found.retain(|violation| violation.kind != ViolationKind::CallWithoutResult);
     found
 }

@@ -8,9 +8,10 @@ use throughline_workspace::{Stats, Workspace};
 
 /// The figures of 19 November 2026: a change may only lower them. The goals are 3 modules, 40 types and 500 names.
 const LARGEST_CYCLE: usize = 3;
-const REPEATED_TYPES: usize = 29;
-/// Search became a crate (70 names that were private to the store before), and the record got leases and upkeep.
-const EXPORTED_NAMES: usize = 702;
+const REPEATED_TYPES: usize = 28;
+const EXPORTED_NAMES: usize = 617;
+/// The goal is 95 %.
+const USED_PERCENT: usize = 93;
 
 #[test]
 fn workspace_stays_within_its_limits() {
@@ -21,6 +22,7 @@ fn workspace_stays_within_its_limits() {
     assert!(stats.largest_cycle() <= LARGEST_CYCLE, "{details}\n{stats}");
     assert!(stats.repeated_types.len() <= REPEATED_TYPES, "{details}\n{stats}");
     assert!(stats.exported() <= EXPORTED_NAMES, "{details}\n{stats}");
+    assert!(stats.used_percent() >= USED_PERCENT, "{details}\n{stats}");
 }
 
 /// The crates a program builds that embeds the library, by name.

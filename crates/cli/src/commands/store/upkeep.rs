@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use throughline_store::{
-    ArtifactRange, Owner, RemovalReport, SessionId, Store as _, StoreError, StoreProgress, apply_retention,
-    erase_owner as erase_everything_of, note_action,
+    ArtifactRange, Owner, RemovalReport, SessionId, Store as _, StoreError, StoreProgress,
 };
 
 use crate::app::App;
@@ -27,11 +26,11 @@ Examples:
   throughline store expire --dry-run
   throughline --set store.retention.days=90 store expire
 
-A conversation goes with its branches, sub-agents and side calls, once nothing was
-said in any of them for so many days. `throughline serve` does this once an hour,
-on one gateway at a time.")]
+A conversation is removed with its branches, sub-agents and side calls, once none of
+them has had a message for that many days. `throughline serve` does this once an
+hour, on one gateway at a time.")]
 pub(super) struct ExpireArgs {
-    /// Count only
+    /// Report what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object
@@ -39,7 +38,7 @@ pub(super) struct ExpireArgs {
     json: bool,
 }
 
-/// Write everything that one owner has into a new folder
+/// Export all data of one owner into a new folder
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,7 +46,7 @@ Examples:
 
 One file of JSON lines for each conversation (its sessions, messages byte for byte,
 summaries and calls), one text file for each large text, and `export.json` with the
-counts. That it was done is noted in the record: `throughline store log` shows it.")]
+counts. The export is noted in the record: `throughline store log` shows it.")]
 pub(super) struct ExportOwnerArgs {
     /// The owner: the name of an access token's owner; `local` for everything without one
     owner: String,
@@ -59,17 +58,17 @@ pub(super) struct ExportOwnerArgs {
     json: bool,
 }
 
-/// Delete everything that one owner has, for good
+/// Delete all data of one owner permanently
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   throughline store export-owner ann --to ann-export
   throughline store erase-owner ann --yes
 
-Conversations, messages, summaries, calls, large texts wherever they are, and what
-only this owner's calls refer to. Revoke the owner's access tokens first: what is said
-meanwhile may stay. Backups still have everything until they are deleted. That it was
-done is noted in the record with the owner's name: `throughline store log` shows it.")]
+Deletes the owner's conversations, messages, summaries, calls and large texts. Revoke
+the owner's access tokens first: messages that arrive during the command may remain.
+Backups keep everything until they are deleted. The deletion is noted in the record
+with the owner's name: `throughline store log` shows it.")]
 pub(super) struct EraseOwnerArgs {
     /// The owner
     owner: String,
@@ -109,7 +108,7 @@ pub(super) fn expire(args: &ExpireArgs, app: &App) -> Result<(), CliError> {
             follow(progress);
             Ok(())
         };
-        let counted = apply_retention(record.store.upkeep(), &policy, app.now().ms, true, &mut go_on);
+        let counted = policy.apply(record.store.upkeep(), app.now().ms, true, &mut go_on);
         counted.map(RetentionOutcome::Done)
     } else {
         drop(record);
@@ -164,11 +163,11 @@ pub(super) fn erase_owner(args: &EraseOwnerArgs, app: &App) -> Result<(), CliErr
             line.show(&progress_words(progress));
         }
     };
-    let report = erase_everything_of(record.store.upkeep(), &owner, &mut follow);
+    let report = record.store.upkeep().erase_owner(&owner, &mut follow);
     line.end();
     let report = report.map_err(refused)?;
     let noted = action("erase-owner", &args.owner, &report, app);
-    note_action(record.store.upkeep(), &noted).map_err(refused)?;
+    noted.note(record.store.upkeep()).map_err(refused)?;
     if args.json {
         return print_json(app, &report);
     }
@@ -236,8 +235,7 @@ pub(super) fn export_owner(args: &ExportOwnerArgs, app: &App) -> Result<(), CliE
     });
     write_private(&args.to.join("export.json"), format!("{counts}\n").as_bytes())?;
     let report = RemovalReport { conversations, sessions, messages };
-    note_action(record.store.upkeep(), &action("export-owner", &args.owner, &report, app))
-        .map_err(refused)?;
+    action("export-owner", &args.owner, &report, app).note(record.store.upkeep()).map_err(refused)?;
     if args.json {
         return print_json(app, &counts);
     }
@@ -270,7 +268,7 @@ struct ExportCounts {
     artifacts: u64,
 }
 
-/// An export of one owner's data that is being written.
+/// An export of one owner's data in progress.
 struct OwnerExport<'a> {
     record: &'a OpenRecord<'a>,
     owner: &'a Owner,
@@ -279,7 +277,7 @@ struct OwnerExport<'a> {
 }
 
 impl OwnerExport<'_> {
-    /// Writes the chain that begins with a session.
+    /// Writes the conversation that begins with a session.
     fn conversation(&mut self, id: &SessionId) -> Result<(), CliError> {
         let store = &self.record.store;
         let mut lines = String::new();
@@ -296,7 +294,7 @@ impl OwnerExport<'_> {
                     "of_session": session.id, "seq": message.seq, "role": message.role.name(), "at_ms": message.at_ms,
                     "tools": message.tools,
                 });
-                // The bytes of a message stay what they are.
+                // The message keeps its bytes.
                 let about = about.to_string();
                 let about = about.strip_suffix('}').unwrap_or(&about);
                 messages.push_str(&format!("{about},\"message\":{}}}\n", message.json.as_str()));

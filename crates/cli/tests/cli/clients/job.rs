@@ -11,7 +11,7 @@ use throughline_provider::{CacheStyle, PrefixCache};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, ServerKind, UpstreamOptions};
 use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
-use crate::clients::process::{Ended, run};
+use crate::clients::process::{Ended, end_those_at_home, run};
 
 /// What every client is told to do.
 pub(crate) const TASK: &str = "Read every part of the archive and say when you are through with all of them.";
@@ -64,6 +64,12 @@ pub(crate) struct Job {
     pub(crate) upstream: ScriptedUpstream,
     pub(crate) folder: tempfile::TempDir,
     steps: usize,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        end_those_at_home(self.folder.path());
+    }
 }
 
 impl Job {

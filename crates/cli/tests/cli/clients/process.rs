@@ -63,3 +63,35 @@ pub(crate) fn run(command: &mut Command, output: &Path, limit: Duration) -> Ende
     let status = Running::start(command, output).wait(limit);
     Ended { status, screen: String::from_utf8_lossy(&std::fs::read(output).unwrap()).into_owned() }
 }
+
+/// Ends every process that has this folder as its home. Some clients leave one running for their next start, as Cline does
+/// with its hub.
+pub(crate) fn end_those_at_home(home: &Path) {
+    let wanted = format!("HOME={}", home.display());
+    let Ok(all) = std::fs::read_dir("/proc") else { return };
+    for entry in all.flatten() {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let id = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        if environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+            && let Some(process) = id
+        {
+            // It may have ended meanwhile.
+            let _ = rustix::process::kill_process(process, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_client_left_running_is_ended() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let [here, elsewhere] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+    let [mut left, mut other] = [&here, &elsewhere].map(|home| {
+        Command::new("/bin/sleep").arg("600").env_clear().env("HOME", home.path()).spawn().unwrap()
+    });
+    end_those_at_home(here.path());
+    assert_eq!(left.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    assert!(other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
+}

@@ -1,10 +1,11 @@
 //! Passages that are sent along with what a person says after a compaction.
 
 use throughline_engine::{AutomaticRecall, CallPolicy, SessionSetup};
-use throughline_transcript::{RECALLED_TAG, WireFormat};
+use throughline_transcript::{Message, WireFormat};
 
 use crate::managed::support::{Stage, saying, talk, talk_until_compacted, words};
 
+const RECALLED_TAG: &str = Message::RECALLED_TAG;
 const FACT: &str = "Remember: the warehouse gateway listens on port 48213 behind the blue proxy.";
 const QUESTION: &str = "Which port does the warehouse gateway listen on behind the proxy?";
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throughline_compaction::NoOpReason;
-use throughline_compaction::{SYSTEM_NOTE, SummaryFrame};
+use throughline_compaction::SummaryFrame;
 use throughline_engine::{
     Automatic, BlockCause, CallInput, CompactionResult, EngineEvent, Envelope, ManualCompaction, ModelTarget,
     SessionError, SessionSetup, ThresholdOrigin, Trigger,
@@ -60,7 +60,7 @@ async fn a_long_conversation_goes_on_in_windows_and_nothing_is_lost() {
         // What is sent fits, and begins with what a summary needs.
         let body = stage.script.last_body();
         assert!(body.contains(SummaryFrame::TAG), "{wire_format}");
-        assert!(body.contains(&SYSTEM_NOTE[..40]), "{wire_format}");
+        assert!(body.contains(&SummaryFrame::SYSTEM_NOTE[..40]), "{wire_format}");
         assert!(body.len() / 4 < 6_500, "{wire_format}: {}", body.len());
     }
 }

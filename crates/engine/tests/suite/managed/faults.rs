@@ -13,7 +13,7 @@ use throughline_engine::{
 };
 use throughline_provider::ProviderErrorKind;
 use throughline_store::{EndReason, Owner, SessionId, Store, ViewMessage};
-use throughline_transcript::{Groups, WireFormat, violations};
+use throughline_transcript::{Groups, Violation, WireFormat};
 
 use crate::managed::engines::Faulty;
 use crate::managed::record::{FullDisk, Gate};
@@ -74,7 +74,7 @@ fn check(store: &dyn Store, session: &ManagedSession, said: &[&str], what: &str)
         assert_eq!(times, 1, "{what}: {text}");
     }
     let wire_format = store.session(&owner, session.id()).unwrap().wire_format;
-    let broken = violations(wire_format, session.messages(), &Groups::of(session.messages()));
+    let broken = Violation::find(wire_format, session.messages(), &Groups::of(session.messages()));
     assert!(broken.is_empty(), "{what}: {broken:?}");
     let chain = store.chain(&owner, session.id()).unwrap();
     assert_eq!(chain.last().unwrap().id, *session.id(), "{what}: the newest session is the one in use");

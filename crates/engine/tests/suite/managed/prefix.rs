@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use throughline_engine::{CallInput, IncomingMessage, ManagedSession};
 use throughline_provider::CacheMarks;
 use throughline_testkit::{Fault, any_conversation, broken_conversation};
-use throughline_transcript::{Groups, Message, RawJson, Role, ViolationKind, WireFormat, violations};
+use throughline_transcript::{Groups, Message, RawJson, Role, Violation, ViolationKind, WireFormat};
 use throughline_wire::Request;
 
 use crate::managed::support::{Act, Stage, envelope, talk};
@@ -64,7 +64,7 @@ fn broken_rules(wire_format: WireFormat, body: &str) -> Result<Vec<ViolationKind
     let request = request.map_err(|error| TestCaseError::fail(format!("{error}: {body}")))?;
     // What stands before the list on the chat wire is the system prompt.
     let sent: Vec<Message> = request.messages().to_vec();
-    let broken = violations(wire_format, &sent, &Groups::of(&sent));
+    let broken = Violation::find(wire_format, &sent, &Groups::of(&sent));
     Ok(broken.into_iter().map(|violation| violation.kind).collect())
 }
 
@@ -121,7 +121,7 @@ proptest! {
         let messages = broken.list.messages();
         // Each beginning of the list is sent, and may break rules of its own.
         let beginnings = (0..=messages.len()).map(|end| &messages[..end]);
-        let found = beginnings.flat_map(|part| violations(broken.list.wire_format, part, &Groups::of(part)));
+        let found = beginnings.flat_map(|part| Violation::find(broken.list.wire_format, part, &Groups::of(part)));
         let mut allowed: Vec<ViolationKind> = found.map(|violation| violation.kind).collect();
         // What comes in is paired: no result goes out that answers nothing.
         allowed.retain(|kind| !matches!(kind, ViolationKind::ResultWithoutCall | ViolationKind::ResultBeforeCall));
@@ -143,7 +143,8 @@ async fn what_was_sent_stays_sent_through_a_long_coding_session() {
     for wire_format in WireFormat::ALL {
         let json = throughline_testkit::big_transcript(wire_format, 600_000, 400, 3);
         let options = throughline_transcript::DecodeOptions::default();
-        let messages = throughline_transcript::decode(json.into_bytes(), &options).unwrap().messages;
+        let messages =
+            throughline_transcript::Transcript::decode(json.into_bytes(), &options).unwrap().messages;
         let stage = Stage::new(wire_format, 40_000);
         let mut session = stage.open().await;
         let (calls, compactions) = replay(&stage, &mut session, &messages, &[]).await.unwrap();

@@ -8,7 +8,7 @@ use throughline_engine::{ContextEngine, EngineEvent};
 use throughline_plugin::{EngineBounds, Launch, PlainServices, ProcessEngine};
 use throughline_redact::Redactor;
 use throughline_store::Owner;
-use throughline_transcript::{Groups, WireFormat, violations};
+use throughline_transcript::{Groups, Violation, WireFormat};
 
 use crate::managed::support::{Stage, talk};
 
@@ -113,7 +113,7 @@ fn engine(does: &str, folder: &tempfile::TempDir, patience: Duration) -> Process
 /// Everything that is said is in the record, the view is one the wire takes, the last question is in the last request.
 fn check_intact(stage: &Stage, view: &[throughline_transcript::Message], name: &str) {
     assert_eq!(stage.transcript().len(), 4 * TURNS, "one that {name}: everything is recorded");
-    let broken = violations(WireFormat::Chat, view, &Groups::of(view));
+    let broken = Violation::find(WireFormat::Chat, view, &Groups::of(view));
     assert!(broken.is_empty(), "one that {name}: {broken:?}");
     let question = format!("Question {}:", TURNS - 1);
     assert!(stage.script.last_body().contains(&question), "one that {name}");

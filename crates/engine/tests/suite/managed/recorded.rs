@@ -7,9 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use throughline_testkit::{Missing, skip};
-use throughline_transcript::{
-    DecodeError, DecodeOptions, Groups, Transcript, ViolationKind, decode, violations,
-};
+use throughline_transcript::{DecodeError, DecodeOptions, Groups, Transcript, Violation, ViolationKind};
 
 use crate::managed::prefix::replay;
 use crate::managed::support::Stage;
@@ -43,7 +41,7 @@ fn conversations(path: &Path) -> Vec<Transcript> {
         let packed = std::mem::take(&mut bytes);
         flate2::read::MultiGzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
     }
-    let read = |pick| decode(bytes.clone(), &DecodeOptions { pick, ..DecodeOptions::default() });
+    let read = |pick| Transcript::decode(bytes.clone(), &DecodeOptions { pick, ..DecodeOptions::default() });
     match read(None) {
         Ok(transcript) => vec![transcript],
         Err(DecodeError::Several { count }) => (1..=count).filter_map(|pick| read(Some(pick)).ok()).collect(),
@@ -62,8 +60,11 @@ async fn recorded_sessions_keep_their_prefix() {
     let (mut all_calls, mut all_compactions) = (0, 0);
     for path in files {
         for transcript in conversations(&path) {
-            let found =
-                violations(transcript.wire_format, &transcript.messages, &Groups::of(&transcript.messages));
+            let found = Violation::find(
+                transcript.wire_format,
+                &transcript.messages,
+                &Groups::of(&transcript.messages),
+            );
             let mut allowed: Vec<ViolationKind> = found.into_iter().map(|violation| violation.kind).collect();
             // What comes in is paired, whatever was recorded.
             allowed.retain(|kind| {

@@ -1,7 +1,7 @@
 //! Calls that fail, and what is done about it.
 
 use throughline_engine::{
-    Automatic, CallInput, EngineEvent, ModelTarget, RecoveryAction, SessionError, Trigger, learnt_window,
+    Automatic, CallInput, EngineEvent, ModelTarget, RecoveryAction, SessionError, Trigger,
 };
 use throughline_provider::{ProviderError, ProviderErrorKind};
 use throughline_store::{GuardScope, Owner};
@@ -73,7 +73,7 @@ async fn a_stated_window_is_learnt_for_good() {
         was_tokens: 200_000,
     }));
     let scope = GuardScope::Model { endpoint: "http://127.0.0.1/v1".to_owned(), model: MODEL.to_owned() };
-    let kept = learnt_window(stage.store.as_ref(), &scope, START_MS).unwrap();
+    let kept = ModelTarget::learnt_window(stage.store.as_ref(), &scope, START_MS).unwrap();
     assert_eq!(kept, Some(stated));
     assert!(stage.script.last_body().len() as u64 / 4 < stated);
 }

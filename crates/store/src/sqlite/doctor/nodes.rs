@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use crate::views::node::{NODE, SummaryNode};
-use crate::views::node_graph::{NodeLink, node_problems};
+use crate::views::node_graph::NodeLink;
 use crate::views::summary::SummaryId;
 
 use super::super::error::TxResult;
@@ -14,7 +14,7 @@ use super::super::rows::{count, from_json_text, int, json_text};
 use super::examination::NAMED;
 use super::problem::RecordProblem;
 
-/// Every summary as far as nodes are concerned.
+/// Returns every summary with its node data.
 fn links(conn: &Connection) -> TxResult<HashMap<SummaryId, NodeLink>> {
     let mut links = HashMap::new();
     let any: bool = conn.query_row(
@@ -46,7 +46,7 @@ fn links(conn: &Connection) -> TxResult<HashMap<SummaryId, NodeLink>> {
 }
 
 pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
-    let problems = node_problems(&links(conn)?);
+    let problems = NodeLink::problems(&links(conn)?);
     if problems.is_empty() {
         return Ok(Vec::new());
     }
@@ -54,10 +54,10 @@ pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
     Ok(vec![RecordProblem::BrokenNodes { count: problems.len() as u64, problems: examples }])
 }
 
-/// Makes leaves of nodes that do not hold together, and plain summaries of those in views.
+/// Turns inconsistent nodes into leaves, and those in views into plain summaries.
 pub(super) fn repair(conn: &Connection) -> TxResult<()> {
     let links = links(conn)?;
-    for (id, _) in node_problems(&links) {
+    for (id, _) in NodeLink::problems(&links) {
         let Some(link) = links.get(&id) else { continue };
         match &link.node {
             Some(node) => {

@@ -314,15 +314,14 @@ impl Compaction<'_> {
             if to_stdout { context.print_bytes(&document)? } else { write_atomic(path, &document)? }
         }
         if to_stdout {
-            // Stdout holds the transcript, so the report goes to stderr.
-            context.tell(&view::report(self, None, view::SummarySection::Hide, context.width));
+            // Stdout holds the transcript, so what is for people goes to the other side.
+            context.tell(&view::report(self, None, args.extent(), context.width));
             return Ok(());
         }
         if args.json {
             return context.print_bytes(&self.json(Parts::All)?);
         }
-        let summary = if args.quiet { view::SummarySection::Hide } else { view::SummarySection::Show };
-        context.print(&view::report(self, args.out.as_deref(), summary, context.width))
+        context.print(&view::report(self, args.out.as_deref(), args.extent(), context.width))
     }
 
     fn messages(&self) -> impl Iterator<Item = &str> {

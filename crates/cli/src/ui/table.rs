@@ -93,28 +93,35 @@ impl TextTable {
 
     /// Formats the table as lines of at most `width` columns, each starting with `indent` spaces.
     pub(crate) fn render(&self, width: usize, indent: usize) -> String {
+        let (headings, rows) = self.render_rows(width, indent);
+        headings + &rows.concat()
+    }
+
+    /// The line of headings, empty if there is none, and the lines of each row.
+    pub(crate) fn render_rows(&self, width: usize, indent: usize) -> (String, Vec<String>) {
+        let Some((headings, rows)) = self.rows.split_first() else { return (String::new(), Vec::new()) };
         let mut widths = self.widths();
         let room = width.saturating_sub(indent);
         self.fit(&mut widths, room);
         if total(&widths) > room {
-            return self.blocks(width, indent);
+            let blocks = rows.iter().map(|row| self.block(headings, row, width, indent));
+            return (String::new(), blocks.collect());
         }
-        let mut out = String::new();
-        let has_headings = self.rows.first().is_some_and(|row| row.iter().any(|heading| !heading.is_empty()));
-        for (index, row) in self.rows.iter().enumerate().skip(usize::from(!has_headings)) {
-            for piece in self.lines_of(row, &widths) {
+        let mut first = String::new();
+        if headings.iter().any(|heading| !heading.is_empty()) {
+            for piece in self.lines_of(headings, &widths) {
                 let line = self.line(&piece, &widths, indent);
-                if index == 0 {
-                    let words = line.trim_start();
-                    out.push_str(&" ".repeat(line.len() - words.len()));
-                    out.push_str(&words.dimmed().to_string());
-                } else {
-                    out.push_str(&line);
-                }
-                out.push('\n');
+                let words = line.trim_start();
+                first.push_str(&" ".repeat(line.len() - words.len()));
+                first.push_str(&words.dimmed().to_string());
+                first.push('\n');
             }
         }
-        out
+        let lines_of_row = |row: &Vec<String>| {
+            let pieces = self.lines_of(row, &widths);
+            pieces.iter().map(|piece| self.line(piece, &widths, indent) + "\n").collect()
+        };
+        (first, rows.iter().map(lines_of_row).collect())
     }
 
     /// Narrows columns until they fit: first the last one, then the first, if they contain words.
@@ -127,27 +134,24 @@ impl TextTable {
         }
     }
 
-    /// Formats each row as a block of lines: the first cell, then the others below it with their headings.
-    fn blocks(&self, width: usize, indent: usize) -> String {
-        let Some((headings, rows)) = self.rows.split_first() else { return String::new() };
+    /// A row as a block of lines: the first cell, then the others under it with their headings.
+    fn block(&self, headings: &[String], row: &[String], width: usize, indent: usize) -> String {
         let mut out = String::new();
-        for row in rows {
-            let cells = row.iter().enumerate().filter(|(_, cell)| !cell.is_empty());
-            for (place, (column, cell)) in cells.enumerate() {
-                let heading = headings.get(column).map_or("", String::as_str);
-                let indent = if place == 0 { indent } else { indent + GAP };
-                let room = width.saturating_sub(indent).max(1);
-                let text = match (place, heading) {
-                    (0, _) | (_, "") => cell.clone(),
-                    _ => format!("{heading}: {cell}"),
-                };
-                let is_wrapped = self.overflow == Overflow::Wrap && column + 1 == row.len();
-                let lines = if is_wrapped { wrap(&text, room, 0) } else { shorten(&text, room) };
-                for line in lines.lines() {
-                    out.push_str(&" ".repeat(indent));
-                    out.push_str(&shorten(line, room));
-                    out.push('\n');
-                }
+        let cells = row.iter().enumerate().filter(|(_, cell)| !cell.is_empty());
+        for (place, (column, cell)) in cells.enumerate() {
+            let heading = headings.get(column).map_or("", String::as_str);
+            let indent = if place == 0 { indent } else { indent + GAP };
+            let room = width.saturating_sub(indent).max(1);
+            let text = match (place, heading) {
+                (0, _) | (_, "") => cell.clone(),
+                _ => format!("{heading}: {cell}"),
+            };
+            let is_wrapped = self.overflow == Overflow::Wrap && column + 1 == row.len();
+            let lines = if is_wrapped { wrap(&text, room, 0) } else { shorten(&text, room) };
+            for line in lines.lines() {
+                out.push_str(&" ".repeat(indent));
+                out.push_str(&shorten(line, room));
+                out.push('\n');
             }
         }
         out

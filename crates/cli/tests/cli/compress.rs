@@ -9,10 +9,17 @@ use crate::samples::{lines, long_anthropic, long_chat, short_chat};
 fn the_report_of_a_long_chat() {
     let world = World::new();
     world.write("long.json", long_chat(60).to_string());
-    let quiet = world.seen(&["compress", "long.json", "--context-length", "16k", "--quiet"]);
-    insta::assert_snapshot!(without_figures(&quiet));
-    let whole = world.run(&["compress", "long.json", "--context-length", "16k"]).text();
-    let summary = &whole[whole.find("\nSummary (").unwrap()..];
+    let arguments = ["compress", "long.json", "--context-length", "16k"];
+    let printed = world.run(&arguments).text();
+    let quiet = world.run(&[&arguments[..], &["--quiet"]].concat()).text();
+    assert!(quiet.starts_with("Compacted long.json") && printed.starts_with(&quiet), "{quiet}");
+    let whole = world.run(&[&arguments[..], &["--details"]].concat()).text();
+    let (result, more) = printed.trim_end().rsplit_once("\n\n").unwrap();
+    assert!(more.starts_with("--details adds") && whole.starts_with(result), "{printed}");
+    assert!(printed.lines().count() <= 24, "it does not fit a small terminal:\n{printed}");
+    let (report, summary) = whole.split_at(whole.find("\nSummary (").unwrap());
+    let (report, _) = report.split_once("\nTime\n").unwrap();
+    insta::assert_snapshot!(without_figures(report));
     for heading in ["## Active Task", "## Goal", "## Completed Actions", "## Critical Context"] {
         assert!(summary.contains(heading), "the summary has no {heading}");
     }

@@ -78,7 +78,7 @@ fn state_honours_what_was_dropped_in_later_summaries() {
 fn state_shows_what_the_last_compaction_kept() {
     let world = talked();
     assert_eq!(world.run(&["state", "last", "--json"]).json()["notes"], Value::Null);
-    let ended = world.run(&["compress", "--session", "last", "--context-length", "12k", "--quiet"]);
+    let ended = world.run(&["compress", "--session", "last", "--context-length", "12k", "--details"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.text().contains("1 of 1 open requests"), "{}", ended.text());
     let notes = world.run(&["state", "last", "--json"]).json()["notes"].clone();

@@ -99,6 +99,22 @@ fn links_lead_to_files_and_headings() {
 }
 
 #[test]
+fn pages_of_the_book_link_to_nothing_outside_of_it() {
+    let docs = root().join("docs").canonicalize().unwrap();
+    let mut outside = Vec::new();
+    for page in documents().into_iter().filter(|path| path.starts_with(root().join("docs"))) {
+        for link in links(&fs::read_to_string(&page).unwrap()) {
+            let file = link.split('#').next().unwrap_or_default();
+            let target = page.parent().unwrap().join(file).canonicalize();
+            if !link.contains("://") && !target.is_ok_and(|target| target.starts_with(&docs)) {
+                outside.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(outside.is_empty(), "links that the built book does not contain:\n{}", outside.join("\n"));
+}
+
+#[test]
 fn book_lists_every_page() {
     let docs = root().join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();

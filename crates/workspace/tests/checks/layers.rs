@@ -59,3 +59,15 @@ fn embedding_needs_few_crates_and_neither_network_nor_sqlite() {
     assert!(embedded_crates(&["--features", "sqlite"]).contains("libsqlite3-sys"));
     assert!(embedded_crates(&["--features", "http"]).contains("reqwest"));
 }
+
+/// Cargo takes `strip` from the settings of the package that is linked, and any settings of its own replace it by the default,
+/// which keeps the symbols.
+#[test]
+fn release_profiles_strip_the_program() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let release = manifest.split("[profile.release]\n").nth(1).unwrap();
+    let settings = release.split("\n[").next().unwrap();
+    assert!(settings.contains("strip = \"symbols\""), "{settings}");
+    assert!(!manifest.contains(".package.throughline-cli]"), "the program would keep its symbols");
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use crate::args::{TranscriptArgs, WindowArgs};
+use crate::commands::compress::view::ReportExtent;
 
 /// Compact a transcript: keep its head and tail, summarise the middle, report what happened
 #[derive(Debug, Args)]
@@ -55,7 +56,22 @@ pub(crate) struct CompressArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Leave the summary out of the report
-    #[arg(long, short, conflicts_with = "json")]
+    /// Print the summary too, the limits, what was pruned, and the facts that were kept
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) details: bool,
+
+    /// Print the outcome alone
+    #[arg(long, short, conflicts_with_all = ["json", "details"])]
     pub(crate) quiet: bool,
+}
+
+impl CompressArgs {
+    /// How much of the report is printed.
+    pub(super) fn extent(&self) -> ReportExtent {
+        match (self.quiet, self.details) {
+            (true, _) => ReportExtent::Outcome,
+            (false, true) => ReportExtent::Details,
+            (false, false) => ReportExtent::Result,
+        }
+    }
 }

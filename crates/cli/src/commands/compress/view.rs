@@ -22,18 +22,26 @@ const MAX_LISTED: usize = 12;
 const PREVIEWED: &str = "Nothing was changed. Leave out --preview to compact.";
 const PREVIEWED_IN_CHAT: &str = "Nothing was changed. /compress without --preview does it.";
 
-/// Whether the report includes the summary.
+/// What follows the gauges and the map when nothing more was asked for.
+const MORE: &str = "--details adds the limits, what was pruned, the exact facts, and the summary.";
+const MORE_OF_NOTHING_DONE: &str = "--details adds the limits.";
+
+/// How much of a report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SummarySection {
-    Show,
-    Hide,
+pub(crate) enum ReportExtent {
+    /// The outcome alone.
+    Outcome,
+    /// The outcome, both gauges and the map: what fits a terminal.
+    Result,
+    /// Limits, figures and the summary too.
+    Details,
 }
 
 /// Formats the report of an attempt, the outcome first.
 pub(crate) fn report(
     compaction: &Compaction<'_>,
     out: Option<&Path>,
-    summary: SummarySection,
+    extent: ReportExtent,
     width: usize,
 ) -> String {
     let mut page = ReportPage { text: String::new(), width };
@@ -48,15 +56,24 @@ pub(crate) fn report(
             committed.from, committed.to
         ));
     }
+    if extent == ReportExtent::Outcome {
+        return page.text;
+    }
     page.gauges(compaction);
     if compaction.attempt.plan.is_some() {
         page.map(&report.plan, report, compaction.attempt.outcome.is_completed());
+    }
+    if extent == ReportExtent::Result {
+        page.text.push('\n');
+        let is_completed = compaction.attempt.outcome.is_completed();
+        page.text.push_str(&wrap(if is_completed { MORE } else { MORE_OF_NOTHING_DONE }, width, 0));
+        return page.text;
     }
     page.limits(compaction);
     if compaction.attempt.outcome.is_completed() {
         page.figures(report);
     }
-    if let Some(document) = compaction.attempt.summary.as_ref().filter(|_| summary == SummarySection::Show) {
+    if let Some(document) = &compaction.attempt.summary {
         page.heading(&format!("Summary ({} tokens)", thousands(report.summary_tokens)));
         let text = printable(&document.to_markdown());
         page.text.push_str(&wrap(&text, width, INDENT));

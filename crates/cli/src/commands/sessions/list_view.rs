@@ -1,4 +1,4 @@
-//! The list of conversations: two lines for each, with the figures above the title.
+//! The list of conversations: two lines for each, with the figures above the title; in a narrow terminal a line for each figure.
 
 use owo_colors::OwoColorize;
 use throughline_store::Conversation;
@@ -37,12 +37,11 @@ pub(crate) fn render(conversations: &[Conversation], now: &Now, width: usize) ->
             thousands(conversation.compactions),
         ]);
     }
-    let mut out = String::new();
-    let rows = table.render(width, 0);
-    let mut lines = rows.lines();
-    out.extend(lines.next().map(|headings| format!("{headings}\n")));
-    for (line, conversation) in lines.zip(conversations) {
-        out.push_str(&format!("{}\n{}\n", line.bold(), title_line(conversation, width)));
+    let (mut out, rows) = table.render_rows(width, 0);
+    for (row, conversation) in rows.iter().zip(conversations) {
+        // In a narrow terminal the figures are a block of lines under the id.
+        let (figures, more) = row.split_once('\n').unwrap_or((row, ""));
+        out.push_str(&format!("{}\n{}\n{more}", figures.bold(), title_line(conversation, width)));
     }
     out
 }

@@ -45,8 +45,13 @@ fn each_has_its_figures_and_its_title() {
 #[test]
 fn lines_keep_to_the_width() {
     for width in [60, 80, 120] {
-        assert!(widest(&render(&some(), &noon(), width)) <= width.max(77), "{width}");
+        assert!(widest(&render(&some(), &noon(), width)) <= width, "{width}");
     }
+}
+
+#[test]
+fn figures_and_title_of_a_conversation_stay_together_in_a_narrow_terminal() {
+    insta::assert_snapshot!(plain(&render(&some(), &noon(), 60)));
 }
 
 #[test]
